@@ -27,6 +27,9 @@ from holdfast.activities.policy import Basis, PolicyActivities, PolicyEnvironmen
 from holdfast.activities.project import ProjectActivities
 from holdfast.activities.redaction import RedactionInterceptor
 from holdfast.activities.runs import TemporalEarlierRuns, TemporalRuns
+from holdfast.activities.sessions.archive import Archive, open_archive
+from holdfast.activities.sessions.earlier import EarlierSessions, TemporalEarlierSessions
+from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.activities.tools import ToolActivities
 from holdfast.activities.transcripts import RunReader, Transcripts
 from holdfast.activities.webhooks import WebhookMessenger
@@ -54,6 +57,7 @@ from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspaces import Workspaces
 from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.agent_session import AgentSession
 from holdfast.workflows.switches import HoldfastSwitches
 
 if __name__ == "worker":  # as "__mp_main__" it is where synchronous tools run
@@ -86,6 +90,8 @@ class Surroundings(NamedTuple):
     holders: ResourceClaims
     secrets: settings.KnownSecrets
     redactor: Redactor
+    earlier_sessions: EarlierSessions
+    archive: Archive | None = None
 
 
 def adapters(app: App) -> dict[str, ModelAdapter]:
@@ -114,11 +120,13 @@ async def run_worker(
     task_queue: str | None = None,
     switches_name: str = SWITCHES,
     cached_transcripts: int = 256,
+    archive: str | None = None,
 ) -> AsyncGenerator[None]:
     """
     Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
 
-    The queue is *task_queue*, or HOLDFAST_TASK_QUEUE, or else the app's own. Tests and the bench
+    The queue is *task_queue*, or HOLDFAST_TASK_QUEUE, or else the app's own. *archive* is where
+    closed sessions are kept if the app doesn't say. Tests and the bench
     work so too; tests have switches of their own. Raises AppError for the queue of the switches.
     """
     found = settings.Settings.load()
@@ -127,7 +135,7 @@ async def run_worker(
         raise AppError(f"queue {task_queue!r} is that of the kill switch: choose another")
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(_keep_switches(client, switches_name))
-        around = _build_surroundings(app, client, switches)
+        around = _build_surroundings(app, client, switches, open_archive(app.archive or archive))
         flaw = await stack.enter_async_context(
             _run_sandbox_worker(client, app, task_queue, found, around)
         )
@@ -138,7 +146,7 @@ async def run_worker(
         worker = Worker(
             client,
             task_queue=task_queue,
-            workflows=[AgentRun],
+            workflows=[AgentRun, AgentSession],
             activities=build_activities(
                 app,
                 found,
@@ -155,7 +163,9 @@ async def run_worker(
         yield
 
 
-def _build_surroundings(app: App, client: Client, switches: KillSwitch) -> Surroundings:
+def _build_surroundings(
+    app: App, client: Client, switches: KillSwitch, archive: Archive | None
+) -> Surroundings:
     secrets = build_known_secrets(app, find_secrets(client))
     return Surroundings(
         TemporalRuns(client),
@@ -164,6 +174,8 @@ def _build_surroundings(app: App, client: Client, switches: KillSwitch) -> Surro
         TemporalHolders(client),
         secrets,
         Redactor(secrets),
+        TemporalEarlierSessions(client),
+        archive,
     )
 
 
@@ -185,11 +197,15 @@ def build_activities(
     opening = OpeningActivities(
         app.snapshots(), around.runs, prices, around.earlier_runs, tuple(app.policy.signals)
     )
+    sessions = SessionActivities(around.archive, around.earlier_sessions)
     tools = _build_tools(app, found, around, WorkerExecutor(around.secrets.give))
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
     return [
         opening.open_run,
         opening.read_earlier_run,
+        sessions.load_session,
+        sessions.save_session,
+        sessions.save_conversation,
         CapabilityActivities(_find_capabilities(app)).find_worker,
         model.call_model,
         policy.authorize,

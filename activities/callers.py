@@ -7,6 +7,9 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
+
+_RUNS = {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}
 
 FOREIGN_CALLER = "ForeignCaller"
 
@@ -26,7 +29,7 @@ def require_run_caller(run_id: str) -> None:
     was anything decided. Raises ApplicationError, which isn't repeated and is no result.
     """
     asked = activity.info()
-    if asked.workflow_type != WORKFLOW_TYPE or asked.workflow_id is None:
+    if asked.workflow_type not in _RUNS or asked.workflow_id is None:
         raise _build_foreign_caller_error(
             f"a workflow {asked.workflow_type!r}" if asked.workflow_type else "a client"
         )
@@ -84,8 +87,8 @@ def _name_worker() -> tuple[str, ...]:
         return ()
 
 
-def build_retry_refusal(why: str) -> ApplicationError:
-    """Build the failure of a run that tries again what may not be tried again."""
+def build_start_refusal(why: str) -> ApplicationError:
+    """Build the failure of what may not begin: again, or behind what it names."""
     return ApplicationError(why, type="InvalidInput", non_retryable=True)
 
 

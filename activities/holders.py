@@ -7,6 +7,7 @@ from temporalio.common import SearchAttributeKey, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.guardrails.detectors import resource_claims
 
 _RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
@@ -34,7 +35,8 @@ class TemporalHolders:
         own = await self._client.get_workflow_handle(run_id).describe()
         mine = (_since(own.typed_search_attributes, resource, own.start_time), run_id)
         query = (
-            f"WorkflowType = '{WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' "
+            f"WorkflowType IN ('{WORKFLOW_TYPE}', '{SESSION_WORKFLOW_TYPE}') "
+            "AND ExecutionStatus = 'Running' "
             f"AND {resource_claims.ATTRIBUTE} = '{resource}'"
         )
         found: list[tuple[str, str]] = []

@@ -7,7 +7,7 @@ from temporalio import activity
 
 from holdfast.activities.callers import (
     build_hand_back,
-    build_retry_refusal,
+    build_start_refusal,
     require_app,
     require_run_caller,
 )
@@ -69,13 +69,13 @@ class OpeningActivities:
         require_run_caller(asked.run_id)
         left = await self._earlier.read(asked.retry_of, asked.tenant)
         if left.brief.agent != asked.agent:
-            raise build_retry_refusal(
+            raise build_start_refusal(
                 f"run {asked.retry_of.run_id!r} is one of agent {left.brief.agent!r}, and not of "
                 f"{asked.agent!r}"
             )
         actors = {left.brief.actor, *left.brief.earlier_actors, *asked.earlier_actors}
         if len(actors) > MAX_EARLIER_ACTORS:
-            raise build_retry_refusal(
+            raise build_start_refusal(
                 f"{MAX_EARLIER_ACTORS} people have tried it, and no more may: start a new run"
             )
         return left

@@ -18,7 +18,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.callers import Execution, build_retry_refusal, find_calling_execution
+from holdfast.activities.callers import Execution, build_start_refusal, find_calling_execution
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.model import ModelCall, Prefix
@@ -146,21 +146,21 @@ class TemporalEarlierRuns:
         name = retry_of.run_id
         found = await self._describe(name)
         if found is None:
-            raise build_retry_refusal(f"there is no run {name!r} of tenant {tenant!r}")
+            raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
         execution = Execution(name, found.run_id)
         left = await self._ask(execution, "")
         if left.brief.tenant != tenant:
-            raise build_retry_refusal(f"there is no run {name!r} of tenant {tenant!r}")
+            raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
         if found.status is WorkflowExecutionStatus.RUNNING:
-            raise build_retry_refusal(
+            raise build_start_refusal(
                 f"run {name!r} goes on: it can be tried again once it is over"
             )
         if retry_of.first_execution_run_id not in {"", left.first_execution_run_id}:
-            raise build_retry_refusal(f"another run has the id {name!r} by now")
+            raise build_start_refusal(f"another run has the id {name!r} by now")
         if found.parent_id is not None or left.brief.path:
-            raise build_retry_refusal(f"run {name!r} is a part of another run: retry that one")
+            raise build_start_refusal(f"run {name!r} is a part of another run: retry that one")
         if left.outcome in {"completed", "blocked"} and found.status not in _ENDED:
-            raise build_retry_refusal(
+            raise build_start_refusal(
                 f"run {name!r} is {left.outcome}, and only what was stopped, failed or was ended "
                 "is tried again: start a new run"
             )
@@ -205,42 +205,48 @@ class TemporalEarlierRuns:
         """Return what a run left with what its models said, where it wants proof of a reader."""
         if not left.redacted:
             return left
-        call = await self._find_last_model_call(execution)
-        for digest in () if call is None else (call.head.digest, call.base.digest):
+        digests = await find_last_digests(self._client, execution)
+        for digest in digests:
             whole = await self._ask(execution, digest)
             if not whole.redacted:
                 return whole
-        if call is None and left.brief.retry_of is None:
+        if not digests and left.brief.retry_of is None:
             return left  # no model was asked
         earlier = left.brief.retry_of.run_id if left.brief.retry_of else ""
-        raise build_retry_refusal(
+        raise build_start_refusal(
             f"run {execution.run_id!r} asked no model: retry {earlier!r} itself"
-            if call is None
+            if not digests
             else f"run {execution.run_id!r} withholds what its models said"
         )
 
-    async def _find_last_model_call(self, execution: Execution) -> ModelCall | None:
-        async for event in self._read_backwards(execution):
-            scheduled = event.activity_task_scheduled_event_attributes
-            if scheduled.activity_type.name == "call_model":
-                inputs = await self._client.data_converter.decode(
-                    scheduled.input.payloads, [ModelCall]
-                )
-                return inputs[0]
-        return None
 
-    async def _read_backwards(self, execution: Execution) -> AsyncGenerator[HistoryEvent]:
-        """Yield the events of an execution, the latest first."""
-        token = b""
-        while True:
-            page = await self._client.workflow_service.get_workflow_execution_history_reverse(
-                GetWorkflowExecutionHistoryReverseRequest(
-                    namespace=self._client.namespace,
-                    execution=WorkflowExecution(workflow_id=execution.run_id, run_id=execution.id),
-                    next_page_token=token,
-                )
+async def find_last_digests(client: Client, execution: Execution) -> tuple[str, ...]:
+    """Return the digests of what a model was shown last in an execution, the whole first."""
+    call = await _find_last_model_call(client, execution)
+    return () if call is None else (call.head.digest, call.base.digest)
+
+
+async def _find_last_model_call(client: Client, execution: Execution) -> ModelCall | None:
+    async for event in _read_backwards(client, execution):
+        scheduled = event.activity_task_scheduled_event_attributes
+        if scheduled.activity_type.name == "call_model":
+            inputs = await client.data_converter.decode(scheduled.input.payloads, [ModelCall])
+            return inputs[0]
+    return None
+
+
+async def _read_backwards(client: Client, execution: Execution) -> AsyncGenerator[HistoryEvent]:
+    """Yield the events of an execution, the latest first."""
+    token = b""
+    while True:
+        page = await client.workflow_service.get_workflow_execution_history_reverse(
+            GetWorkflowExecutionHistoryReverseRequest(
+                namespace=client.namespace,
+                execution=WorkflowExecution(workflow_id=execution.run_id, run_id=execution.id),
+                next_page_token=token,
             )
-            for event in page.history.events:
-                yield event
-            if not (token := page.next_page_token):
-                return
+        )
+        for event in page.history.events:
+            yield event
+        if not (token := page.next_page_token):
+            return

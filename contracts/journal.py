@@ -84,13 +84,34 @@ class HandoffRecord(Contract):
     timeout_seconds: float | None = None
 
 
+class MessageTaken(Contract):
+    """The work on a message of a session begins; it is the so-manieth of all."""
+
+    type: Literal["session.message"] = "session.message"
+    message_id: str
+    position: int
+    actor: str
+    at: datetime
+
+
+class MessageEnded(Contract):
+    """The work on a message of a session has its outcome."""
+
+    type: Literal["session.outcome"] = "session.outcome"
+    message_id: str
+    status: str
+    at: datetime
+
+
 JournalEvent: TypeAlias = Annotated[
     RequestOpened
     | RequestEscalated
     | RequestClosed
     | AnswerWithheld
     | ApproachFailed
-    | HandoffRecord,
+    | HandoffRecord
+    | MessageTaken
+    | MessageEnded,
     Field(discriminator="type"),
 ]
 

@@ -70,7 +70,9 @@ def is_run_id(name: str) -> bool:
 
 RunStatus = Literal["completed", "stopped", "blocked", "failed"]
 
-ReportedStatus: TypeAlias = Literal["running", "waiting", "suspending", "suspended", RunStatus]
+ReportedStatus: TypeAlias = Literal[
+    "running", "waiting", "idle", "suspending", "suspended", RunStatus
+]
 """Where a run stands, in one word."""
 
 Domain: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]

@@ -33,6 +33,7 @@ from holdfast.contracts.guardrails import GuardrailVerdict, Signals, checks_answ
 from holdfast.contracts.journal import JournalEvent
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
+from holdfast.contracts.sessions.state import SessionState
 from holdfast.contracts.signals import RefusedMessage, UsedToken
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import (
@@ -165,6 +166,10 @@ class RunStateChange(TypedDict, total=False):
     stopping: Stop | None
     stop: Stop | None
     outcome: RunStatus | None
+    started_at: datetime
+    ceiling: PartialBudget | None
+    known: tuple[KnownEffect, ...]
+    session: SessionState | None
 
 
 class RunState(Contract):
@@ -194,17 +199,16 @@ class RunState(Contract):
     yet, without their texts, `acknowledged` the triggers that they waved through. `checks`
     numbers what guardrails had run: commands and agents, `delegated` the tasks that were given to
     other agents, `handoffs` how often another went on. `output_schema` is the shape that its
-    starter wants the answer in, whoever gives it. `notified` is the number of the last
-    request that somebody was told of. `held` is what the run says of the resources that it is at.
-    `effects` are what the run did since it began, `attempts` the model calls that failed,
-    `approaches` those that it gave up; `approach` is the one under way. With a `provider_wait` it
-    waits for its last model. `budget` is what it was started with. `known` is what was done before
-    this run began, which it doesn't do again; it has `lost` something of that, of what its parts
-    did or of `unresolved` where there was no room to keep all. `tier` is the one tried now,
-    `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before failed,
-    `subtasks` are those of a decomposed one that failed. `used_tokens` proved signals about no
-    request, and count no more. While it is `stopping`, what changes nothing is broken off, and
-    what may change something comes to its end.
+    starter wants the answer in, whoever gives it. `notified` is the last request that somebody was
+    told of. `held` is what the run says of the resources that it is at. `effects` are what the run
+    did since it began, `attempts` the model calls that failed, `approaches` those that it gave up;
+    `approach` is the one under way. With a `provider_wait` it waits for its last model. `budget`
+    is what it was started with. `known` is what was done before this run began, which it doesn't
+    do again; it has `lost` something of that, of what its parts did or of `unresolved` where there
+    was no room to keep all. `tier` is the one tried now, `tier_attempts` numbers what was tried at
+    any, `tier_failure` is why the one before failed, `subtasks` are those of a decomposed one that
+    failed. `used_tokens` proved signals about no request, and count no more. While it is
+    `stopping`, what changes nothing is broken off, and what may change something comes to its end.
     """
 
     run_id: str
@@ -283,6 +287,7 @@ class RunState(Contract):
     stopping: Stop | None = Field(default=None, exclude_if=not_)
     stop: Stop | None = None
     outcome: RunStatus | None = None
+    session: SessionState | None = Field(default=None, exclude_if=lambda value: value is None)
 
     def with_(self, **changes: Unpack[RunStateChange]) -> Self:
         """Return a copy with these fields changed."""
@@ -311,8 +316,18 @@ class RunState(Contract):
 
     @property
     def is_ending(self) -> bool:
-        """Whether nothing more begins: it is over, or a person has stopped it."""
-        return self.outcome is not None or self.stopping is not None
+        """Whether nothing more begins: it is over, or stopped, or a session that has no work."""
+        return self.outcome is not None or self.stopping is not None or self.is_idle
+
+    @property
+    def turns_taken(self) -> int:
+        """How many turns of a model there were; in a session those of all messages."""
+        return self.ledger.turns + (self.session.totals.steps if self.session else 0)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is a session without work."""
+        return self.session is not None and self.session.current is None
 
     @property
     def withholds(self) -> bool:

@@ -51,6 +51,10 @@ class StopReason(Enum):
         "stopped by a person",
         "look at what was done; a run that tries it again goes on from there",
     )
+    SESSION_CLOSED = (
+        "the session was closed",
+        "say it again: the next message opens the session again",
+    )
     WORKER_LOST = "worker lost", "find out what ends the workers, then start the run again"
     NO_ANSWER = "no_final_answer_or_tool_call", "start the run again, or with another model"
     BACKTRACKS_EXCEEDED = (

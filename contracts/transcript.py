@@ -65,6 +65,8 @@ class UserTurn(Contract):
     """
     Words of a person: the goal first, then what was said while the run went on.
 
+    In a session each `message` is a goal, until the next one is.
+
     A `notice` is the run's own and may be left out later; a `constraint` never, nor the `plan` of
     the approach under way. `project` is what the files of a project say, `findings` what checks
     found: neither binds anybody.
@@ -73,7 +75,15 @@ class UserTurn(Contract):
     kind: Literal["user"] = "user"
     text: str
     origin: Literal[
-        "goal", "steer", "guidance", "notice", "constraint", "plan", "project", "findings"
+        "goal",
+        "message",
+        "steer",
+        "guidance",
+        "notice",
+        "constraint",
+        "plan",
+        "project",
+        "findings",
     ] = "goal"
 
 

@@ -43,6 +43,7 @@ MAX_NAME_CHARS = 100
 _MODEL = Pattern(rf"([^{SPACE}:]+):([^{SPACE}]+)")
 _ADDRESS = Pattern(rf"https?://[^{SPACE}/][^{SPACE}]*")
 _NAME = Pattern(rf"[A-Za-z0-9._\-]{{1,{MAX_NAME_CHARS}}}")
+_ARCHIVE = Pattern(r"file:[^\x00]+")
 _VARIABLE = Pattern(r"[A-Z_][A-Z0-9_]*")
 
 
@@ -55,7 +56,8 @@ class App:
     nothing to do with each other belong on different ones. *scripts* gives the models named
     `scripted:NAME` their words, *chat_servers* are where models named `openai-chat:SERVER/NAME`
     are asked. *policy* is the path of a policy file (docs/policy.md), relative to the working
-    directory; without one the defaults of the risk classes decide. *notify* is who is told when a
+    directory; without one the defaults of the risk classes decide. *archive* is where sessions are
+    kept that are closed (docs/sessions.md), as in "file:archive". *notify* is who is told when a
     run waits for a person.
     """
 
@@ -69,6 +71,7 @@ class App:
         chat_servers: Mapping[str, ChatServer] | None = None,
         policy: str | Path | None = None,
         notify: Webhook | None = None,
+        archive: str | None = None,
     ) -> None:
         if not all(map(_NAME.fits, (name or queue, queue))):
             raise AppError(
@@ -78,6 +81,9 @@ class App:
         self.name, self.queue = name, queue
         self._policy_name = policy
         self._policy_file = Path(policy or "").absolute()  # the working directory may change
+        if archive is not None and not _ARCHIVE.fits(archive):
+            raise AppError("its archive is a directory: write file:PATH")
+        self.archive = archive
         self.agents = tuple(agents)
         self.notify = notify
         self.scripts = dict(scripts or {})

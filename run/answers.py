@@ -57,8 +57,10 @@ def redact(state: RunState, words: str) -> str:
 
 
 def redact_goal(state: RunState) -> str:
-    """Quote the goal: the first that anybody said, which may be the answer of another run."""
-    said = next((item.text for item in state.items if item.kind == "user"), "")
+    """Quote the goal: the first that anybody said, or in a session the latest message."""
+    people = [item for item in state.items if item.kind == "user"]
+    messages = [item for item in people if item.origin == "message"]
+    said = (*messages[-1:], *people[:1])[0].text if people else ""
     return WITHHELD if state.brief.withheld else said
 
 

@@ -120,11 +120,14 @@ def select_lasting(items: tuple[TranscriptItem, ...]) -> tuple[UserTurn, ...]:
     Return what outlives summary and pruning: words of people, constraints, plans.
 
     An answer to `ask_user` is the result of a tool: it is said again as words of a person, with
-    the question. *items* hold whole turns.
+    the question. *items* hold whole turns. In a session what was said before the latest message is
+    over.
     """
     said: list[UserTurn] = []
     calls: tuple[AnyCall, ...] = ()
     for item in items:
+        if isinstance(item, UserTurn) and item.origin == "message":
+            said = [one for one in said if one.origin == "project"]
         if isinstance(item, AssistantTurn):
             calls = item.calls
         elif isinstance(item, ToolTurn):

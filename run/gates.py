@@ -243,7 +243,7 @@ def _select_input_subjects(
 def _build_input_subject(item: TranscriptItem, *, results: bool) -> Subject | None:
     """Return what an item brings; of *results* no more than what people said, unless wanted."""
     match item:
-        case UserTurn(origin="goal", text=text):
+        case UserTurn(origin="goal" | "message", text=text):
             return Subject(kind="goal", text=text)
         case UserTurn(origin="steer" | "guidance", text=text):
             return Subject(kind="words", text=text)

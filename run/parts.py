@@ -58,6 +58,18 @@ def build_own_known_effects(state: RunState) -> tuple[KnownEffect, ...]:
     return _merge_effects(state, settled, lost=state.lost)
 
 
+def build_session_effects(state: RunState) -> tuple[KnownEffect, ...]:
+    """
+    Return what the next message of a session doesn't do again: what the ones before it did.
+
+    Of very many the latest are known: a session that asked about each change from then on would
+    be of no use.
+    """
+    known = (one for one in build_known_effects(state) if one != UNKNOWN_EFFECT or state.lost)
+    every = tuple(known)
+    return every if len(every) < bounds.MAX_KNOWN_EFFECTS else every[-bounds.MAX_KNOWN_EFFECTS :]
+
+
 def describe_effects(state: RunState) -> str:
     """Write what was done, for the goal of a part that begins now; empty where nothing was."""
     outside = [one for one in state.effects if one.digest and not one.local]
@@ -102,7 +114,7 @@ def build_carryover(
     keep.
     """
     outcome, stop = state.outcome, state.stop
-    state = _close_turn(state, begun, now)
+    state = close_turn(state, begun, now)
     for part, agent in lost_parts.items():
         state = after_loss(state, part, agent)
     state = transcript.append_items(_settle_last_turn(state), *state.steers)
@@ -129,7 +141,7 @@ def build_carryover(
     )
 
 
-def _close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> RunState:
+def close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> RunState:
     """
     Give each call of an open turn its result; what may have happened is kept as that.
 

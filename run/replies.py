@@ -81,7 +81,7 @@ def _after_no_answer(
     """Go on without an answer: from *kept*, or to the end of *state*, which has what was said."""
     stop = _build_no_answer_stop(state, reply)
     attempt = ModelAttempt(
-        turn=state.ledger.turns,
+        turn=state.turns_taken,
         model=reply.model,
         kind="empty" if reply.stop in ("end_turn", "tool_use") else reply.stop,
         error=stop.detail,
@@ -128,9 +128,9 @@ def _assign_unique_ids(
     apart: list[AnyCall] = []
     for place, call in enumerate(calls, start=1):
         known = PLAIN_ID.fits(call.call_id)
-        fresh = call.call_id if known else f"call-{state.ledger.turns + 1}-{place}"
+        fresh = call.call_id if known else f"call-{state.turns_taken + 1}-{place}"
         while (mark := digest(fresh)[:8]) in marks:
-            fresh = f"{fresh}-{state.ledger.turns + 1}-{place}"
+            fresh = f"{fresh}-{state.turns_taken + 1}-{place}"
         marks.append(mark)
         apart.append(call.with_(call_id=fresh))
     return tuple(apart), tuple(marks)

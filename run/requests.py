@@ -206,13 +206,20 @@ def expiry(state: RunState, now: datetime) -> datetime:
 def find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode] | None:
     """Say why words for the model have no place, or no effect any more, if so."""
     if state.is_ending:
-        return "the run is over", "over"
+        return describe_end(state), "over"
     if len(state.steers) < MAX_PENDING_STEERS and state.unread + size(text) <= MAX_UNREAD_BYTES:
         return None
     return (
         f"{len(state.steers)} messages with {state.unread:,} bytes wait for the model, and "
         f"{MAX_PENDING_STEERS} with {MAX_UNREAD_BYTES:,} may: say it again after its next turn"
     ), "full"
+
+
+def describe_end(state: RunState) -> str:
+    """Say why words for the model come too late."""
+    if state.is_idle:
+        return "no message is worked on: send one"
+    return "the run is over"
 
 
 def recount_unread_bytes(state: RunState) -> RunState:

@@ -1,142 +1,41 @@
-"""What a run can do next, and how that is decided: a pure function over its state."""
+"""How it is decided what a run does next: a pure function over its state."""
 
 from collections.abc import Callable
-from datetime import datetime
-from typing import Literal, NamedTuple, TypeAlias
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeAlias
 
 from holdfast.contracts import bounds
-from holdfast.contracts.approvals import Requirement
-from holdfast.contracts.control import Gate, ProviderWait
 from holdfast.contracts.model import ModelPurpose
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
-from holdfast.run.approvals import ReviewSubject
-from holdfast.run.gates import GuardrailCheck
 from holdfast.run.limits import budgets, triggers
-from holdfast.run.limits.triggers import Trigger
+from holdfast.run.step.kinds import (
+    AskForReview,
+    Authorize,
+    AwaitMessage,
+    AwaitPeople,
+    AwaitProvider,
+    AwaitResume,
+    CallModel,
+    Compensate,
+    ContinueAsNew,
+    EndMessage,
+    Finish,
+    Guard,
+    Halt,
+    MarkCheckpoint,
+    OpenProject,
+    Pause,
+    Prune,
+    Release,
+    RollBack,
+    RunTier,
+    RunTools,
+    Step,
+    TakeMessage,
+)
 from holdfast.run.transcript import build_continue_as_new_input
-
-
-class CallModel(NamedTuple):
-    """Ask the model for its next turn, for a plan, or for a summary of what came before."""
-
-    model: str
-    purpose: ModelPurpose = "turn"
-
-
-class Authorize(NamedTuple):
-    """Ask the permission engine about calls, all at once."""
-
-    calls: tuple[CallState, ...]
-
-
-class AwaitPeople(NamedTuple):
-    """Wait until somebody decides, or until time changes the first request."""
-
-    until: datetime
-
-
-class AwaitResume(NamedTuple):
-    """Wait until the suspension is lifted."""
-
-
-class AwaitProvider(NamedTuple):
-    """Wait until it is time to ask a model again whose provider is down."""
-
-    wait: ProviderWait
-
-
-class RunTools(NamedTuple):
-    """Run calls that may run beside each other."""
-
-    batch: tuple[CallState, ...]
-
-
-class Prune(NamedTuple):
-    """Show the results of tools before this place in the transcript as stubs from now on."""
-
-    before: int
-
-
-class Guard(NamedTuple):
-    """Have guardrails look: at what the model reads next, at *batch*, or at the answer."""
-
-    moment: Literal["turn", "calls"] | Gate
-    checks: tuple[GuardrailCheck, ...]
-    batch: tuple[CallState, ...] = ()
-
-
-class Compensate(NamedTuple):
-    """Take back what the run did: its answer was blocked."""
-
-
-class Pause(NamedTuple):
-    """Ask a person how the run goes on, because of what was counted or measured."""
-
-    trigger: Trigger
-
-
-class AskForReview(NamedTuple):
-    """Ask people to approve what the run is about to do or to say."""
-
-    under_review: ReviewSubject
-    requirement: Requirement
-
-
-class Release(NamedTuple):
-    """Let an answer out that has passed everything."""
-
-
-class OpenProject(NamedTuple):
-    """Fill the workspace, and read what the project says about itself."""
-
-
-class MarkCheckpoint(NamedTuple):
-    """Note where to go back to."""
-
-
-class RollBack(NamedTuple):
-    """Give up an approach, and go back to the checkpoint."""
-
-
-class RunTier(NamedTuple):
-    """Have another agent try the goal in a run of its own."""
-
-
-class ContinueAsNew(NamedTuple):
-    """Go on in a new execution with an empty history."""
-
-
-class Halt(NamedTuple):
-    """End the run without an answer."""
-
-    stop: Stop
-
-
-class Finish(NamedTuple):
-    """Once the run is over nothing happens."""
-
-
-ControlStep: TypeAlias = (
-    Guard | Pause | AskForReview | Compensate | OpenProject | MarkCheckpoint | RollBack | RunTier
-)
-
-
-Step: TypeAlias = (
-    CallModel
-    | Authorize
-    | AwaitPeople
-    | AwaitResume
-    | AwaitProvider
-    | RunTools
-    | Prune
-    | Release
-    | ContinueAsNew
-    | Halt
-    | Finish
-    | ControlStep
-)
 
 
 class Situation(NamedTuple):
@@ -155,6 +54,12 @@ class Situation(NamedTuple):
 Rule: TypeAlias = Callable[[Situation], Step | None]
 
 
+def end_message(run: Situation) -> Step | None:
+    """In a session the work on a message is over, and not the run."""
+    ended = run.state.session is not None and run.state.outcome is not None
+    return EndMessage() if ended else None
+
+
 def finish(run: Situation) -> Step | None:
     """Once the run is over nothing happens."""
     return Finish() if run.state.outcome is not None else None
@@ -163,6 +68,32 @@ def finish(run: Situation) -> Step | None:
 def stop(run: Situation) -> Step | None:
     """Whom a person has stopped begins nothing more."""
     return Halt(run.state.stopping) if run.state.stopping is not None else None
+
+
+def close_session(run: Situation) -> Step | None:
+    """Whoever has closed a session waits for nobody: the work that does so ends."""
+    state = run.state
+    if state.session is None or state.session.closing is None or state.session.current is None:
+        return None
+    if not (state.suspended or state.requests or _awaits_provider(state)):
+        return None
+    return Halt(Stop.because(StopReason.SESSION_CLOSED, state.session.closing))
+
+
+def take_message(run: Situation) -> Step | None:
+    """Between two messages a session waits, goes on in a new execution, or ends."""
+    state, session = run.state, run.state.session
+    if session is None or session.current is not None:
+        return None
+    if session.closing is not None:
+        return TakeMessage() if session.waiting else Finish()
+    if run.history_is_long or run.flooded:
+        return _go_on_in_a_new_execution(state)
+    if state.suspended:
+        return AwaitResume()
+    if session.waiting:
+        return TakeMessage()
+    return AwaitMessage(session.idle_since + timedelta(seconds=session.idle_timeout))
 
 
 def drain_inbox(run: Situation) -> Step | None:
@@ -308,8 +239,11 @@ def plan(run: Situation) -> Step | None:
 
 
 PRECEDENCE: tuple[Rule, ...] = (
+    end_message,
     finish,
     stop,
+    close_session,
+    take_message,
     drain_inbox,
     await_resume,
     await_people,

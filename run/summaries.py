@@ -26,6 +26,8 @@ from holdfast.contracts.journal import (
     ApproachFailed,
     HandoffRecord,
     JournalEvent,
+    MessageEnded,
+    MessageTaken,
     RequestClosed,
     RequestEscalated,
     RequestOpened,
@@ -238,6 +240,10 @@ def journal_line(event: JournalEvent) -> str:
             said = approach.failure_reason
         case HandoffRecord(from_agent=sender, to_agent=receiver, goal=goal):
             said = f"{sender} → {receiver}: {goal}"
+        case MessageTaken(message_id=name, position=position, actor=actor):
+            said = f"{name} · the message no. {position}, of {actor}"
+        case MessageEnded(message_id=name, status=status):
+            said = f"{name} · {status}"
     return shorten(said)
 
 

@@ -60,7 +60,7 @@ def render_goal(state: RunState) -> str:
     said: list[str] = []
     for item in state.items:
         match item:
-            case UserTurn(origin="goal"):
+            case UserTurn(origin="goal" | "message"):
                 said.append(item.text)
             case UserTurn(origin="project") | ToolTurn():
                 pass  # an agent that works in a project reads its files itself

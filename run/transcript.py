@@ -22,6 +22,7 @@ from holdfast.contracts.transcript import (
     TranscriptView,
 )
 from holdfast.run import context, gates
+from holdfast.run.sessions.carrying import carry_session
 from holdfast.run.tool_results import build_abort
 
 
@@ -103,7 +104,7 @@ def limit_results(state: RunState, results: tuple[ToolResult, ...]) -> tuple[Too
 
 def build_continue_as_new_input(state: RunState) -> RunState:
     """Return what a new execution begins with; of a long transcript only what is left in view."""
-    calls = _carried_calls(state)
+    state, calls = carry_session(state), _carried_calls(state)
     items, seen, shortened = carry_items(state, size(state.with_(items=(), calls=calls)))
     begun = TranscriptDigest(digest=state.head.digest)
     state = gates.skip_items_without_checks(state)

@@ -145,7 +145,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
     hosted = bool(state.agent.hosted)
     return ModelCall(
         run_id=state.run_id,
-        turn=state.ledger.turns + 1,
+        turn=state.turns_taken + 1,
         app=state.agent.app,
         model=model,
         prefix=state.agent.prefix_digest,

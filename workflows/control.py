@@ -10,7 +10,7 @@ from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.run import approvals, escalations, gates, tool_calls, tripwires, turns
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.limits.triggers import Trigger
-from holdfast.run.steps import (
+from holdfast.run.step.kinds import (
     AskForReview,
     Compensate,
     ControlStep,

@@ -23,7 +23,7 @@ FIELDS = "fields"
 
 def log_event(event: str, state: RunState, **fields: str | float | None) -> None:
     """Log an event of a run. No word of a model or a person stands in it, but for names."""
-    turn = state.ledger.turns
+    turn = state.turns_taken
     known = {"event": event, "run_id": state.run_id, **({"turn": turn} if turn else {})}
     given = {name: value for name, value in fields.items() if value is not None}
     workflow.logger.info(event, extra={FIELDS: {**known, **given}})

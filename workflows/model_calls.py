@@ -24,7 +24,7 @@ from holdfast.run import (
     turns,
 )
 from holdfast.run.limits import budgets, fallback
-from holdfast.run.steps import CallModel
+from holdfast.run.step.kinds import CallModel
 from holdfast.workflows import failures, guarding, options, run_context
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
 from holdfast.workflows.run_context import RunContext, is_cancellation
@@ -73,7 +73,7 @@ def _prepare(state: RunState, step: CallModel) -> RunState:
 
 async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedCall:
     state, model = run.state, step.model
-    turn = f"turn {state.ledger.turns + 1} · {model}"
+    turn = f"turn {state.turns_taken + 1} · {model}"
     summary = turn if step.purpose == "turn" else f"{turn} · {step.purpose}"
     call = turns.build_model_call(state, model, step.purpose)
     run.state = state.with_(unheard=True)
@@ -104,7 +104,7 @@ def _build_attempt(
     state: RunState, model: str, kind: AttemptKind, error: str, used: CallUsage
 ) -> ModelAttempt:
     return ModelAttempt(
-        turn=state.ledger.turns + 1,
+        turn=state.turns_taken + 1,
         model=model,
         kind=kind,
         error=error,

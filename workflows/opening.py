@@ -9,6 +9,7 @@ from holdfast.contracts.control import RetryOf
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import (
     RUN_ID_RULE,
+    WORKFLOW_TYPE,
     AgentSnapshot,
     FindWorker,
     OpenRun,
@@ -26,16 +27,9 @@ from holdfast.workflows.run_context import RunContext
 async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     """Give a run its state. Raises ApplicationError (InvalidInput) where it can't begin."""
     info = workflow.info()
-    if not is_run_id(info.workflow_id):
-        raise failures.build_start_refusal(f"{RUN_ID_RULE}: start it again under such an id")
-    if info.retry_policy is not None or info.cron_schedule:
-        # What they start again looks like a run that goes on, and would take a stranger's
-        # input for a state: one that could have approvals in it.
-        raise failures.build_start_refusal(
-            "start AgentRun without retry policy and without cron schedule"
-        )
+    require_plain_start(info, WORKFLOW_TYPE)
     if info.continued_run_id is not None:
-        run.state = _adopt_state(messages.read_run_state(arguments), info)
+        run.state = adopt_state(messages.read_run_state(arguments, WORKFLOW_TYPE), info)
         return
     try:
         given = messages.read_run_input(arguments, has_parent=info.parent is not None)
@@ -54,6 +48,18 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     if agent.route is not None:
         route = agent.route
         await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
+
+
+def require_plain_start(info: workflow.Info, kind: str) -> None:
+    """Refuse an id that no run can have, and what starts workflows again by itself."""
+    if not is_run_id(info.workflow_id):
+        raise failures.build_start_refusal(f"{RUN_ID_RULE}: start it again under such an id")
+    if info.retry_policy is not None or info.cron_schedule:
+        # What they start again looks like a run that goes on, and would take a stranger's
+        # input for a state: one that could have approvals in it.
+        raise failures.build_start_refusal(
+            f"start {kind} without retry policy and without cron schedule"
+        )
 
 
 async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
@@ -124,10 +130,10 @@ def _build_state(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> 
     )
 
 
-def _adopt_state(state: RunState, info: workflow.Info) -> RunState:
+def adopt_state(state: RunState, info: workflow.Info) -> RunState:
     """Take the state of this run's execution before; that of another run has its approvals."""
     if state.first_execution_run_id != info.first_execution_run_id:
-        raise InvalidInput("AgentRun can't go on from the state of another run")
+        raise InvalidInput(f"{info.workflow_type} can't go on from the state of another run")
     # Stays the same in a reset, as all that is replayed must.
     state = state.with_(execution=info.original_execution_run_id)
     return gates.invalidate_call_checks(tool_calls.invalidate(state))

@@ -114,6 +114,20 @@ def read_earlier_run(summary: str) -> LocalActivityConfig:
     )
 
 
+def load_session(summary: str) -> LocalActivityConfig:
+    """
+    Options of what finds how a session was left; it is tried until it does.
+
+    What was said waits meanwhile; a session that opened without its past would be another one.
+    """
+    return LocalActivityConfig(
+        start_to_close_timeout=timedelta(seconds=70),
+        retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
+        local_retry_threshold=timedelta(seconds=5),
+        summary=summary,
+    )
+
+
 def find_worker(summary: str, limit: timedelta) -> ActivityConfig:
     """Options of `find_worker`, which is tried for so long."""
     return ActivityConfig(

@@ -240,6 +240,8 @@ def publish_summary(state: RunState) -> None:
 
 def _summarise(state: RunState) -> str:
     """Say what the run is; the goal of a part may be an answer that nobody may read yet."""
+    if state.session is not None:
+        return summarise_run(state.agent.name, f"session {state.run_id}")
     match state.items[0]:
         case UserTurn(text=goal) if not state.brief.withheld:
             return summarise_run(state.agent.name, goal)

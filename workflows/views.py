@@ -37,15 +37,19 @@ class ContextQuery(PageQuery):
     digest: str
 
 
-_PEOPLE_ORIGINS = frozenset({"goal", "steer", "guidance", "project"})
+_PEOPLE_ORIGINS = frozenset({"goal", "message", "steer", "guidance", "project"})
 
 
 def find_status(state: RunState, in_flight: tuple[str, ...] = ()) -> ReportedStatus:
     """Say in one word where a run stands; it is suspended when nothing is in flight any more."""
     if state.outcome is not None:
         return state.outcome
+    if state.is_idle and state.session is not None and state.session.closing is not None:
+        return "completed"
     if state.suspended:
         return "suspending" if in_flight else "suspended"
+    if state.is_idle:
+        return "idle"
     return "waiting" if state.requests or state.provider_wait else "running"
 
 

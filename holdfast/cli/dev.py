@@ -57,7 +57,9 @@ async def dev(
         if served is not None:
             secrets = build_known_secrets(served, find_secrets(environment.client))
             logs.configure(Redactor(secrets).text, quiet=True)
-            await stack.enter_async_context(run_worker(environment.client, served))
+            await stack.enter_async_context(
+                run_worker(environment.client, served, archive=f"file:{settings.home / 'archive'}")
+            )
         out = Screen()
         _announce(out, name, served, port, ui_port, database)
         await stopped.wait()

@@ -23,6 +23,7 @@ from holdfast.runner import build_replayer
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.agent_session import AgentSession
 from holdfast.workflows.switches import HoldfastSwitches
 
 _TASK_COMPLETED_EVENT = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
@@ -114,7 +115,7 @@ async def _find_replay_failure(found: Sequence[WorkflowHistory]) -> str | None:
     """Return why a history does not replay; null if it does."""
     # The reason is returned; the SDK would log it too, with a stack trace.
     logging.getLogger("temporalio").setLevel(logging.CRITICAL)
-    ours = build_replayer(AgentRun, HoldfastSwitches)
+    ours = build_replayer(AgentRun, AgentSession, HoldfastSwitches)
     for history in found:
         if not any(event.event_type == _TASK_COMPLETED_EVENT for event in history.events):
             continue  # a replayer would wait for ever

@@ -316,5 +316,5 @@ def _exit_code(trace: Trace) -> int:
             return EXIT_STOPPED
         case "failed" | "cancelled" | "terminated" | "timed_out":
             return 1
-        case "running" | "waiting" | "suspending" | "suspended":
+        case "running" | "waiting" | "idle" | "suspending" | "suspended":
             return 1

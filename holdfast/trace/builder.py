@@ -29,6 +29,7 @@ from holdfast.trace.values import (
     TraceStatus,
     Turn,
 )
+from holdfast.workflows.inbound import messages
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
 """What reads which type of event."""
@@ -68,6 +69,7 @@ class TraceBuilder:
         self.suspended = False
         self.held: set[str] = set()
         self.goal = ""
+        self.signals = messages.SIGNALS
         self.brief: RunMetadata | None = None
         self.budgets: list[Budget] = []
         self.agent: AgentSnapshot | None = None

@@ -7,7 +7,8 @@ from temporalio.api.enums.v1 import EventType, TimeoutType, WorkflowTaskFailedCa
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
-from holdfast.contracts.run import RunInput, RunResult
+from holdfast.contracts.run import RunInput, RunMetadata, RunResult
+from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.state import RunState
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.carried import restore_state
@@ -17,8 +18,10 @@ from holdfast.trace.payloads import build_activity_error, decode, read_time
 from holdfast.trace.signal_reader import SignalReader
 from holdfast.trace.values import Trace
 from holdfast.workflows import failures
+from holdfast.workflows.inbound import messages
 
 _INPUT = TypeAdapter(RunInput)
+_SESSION = TypeAdapter(SessionInput)
 _STATE = TypeAdapter(RunState)
 _RESULT = TypeAdapter(RunResult)
 
@@ -90,7 +93,18 @@ class TraceReader:
         if (given := decode(arguments, _INPUT)) is not None:
             chronicle.brief, chronicle.goal = given, given.input or ""
             chronicle.budgets += [given.budget] if given.budget else []
+        elif (opened := decode(arguments, _SESSION)) is not None:
+            chronicle.signals = messages.SESSION_SIGNALS
+            chronicle.brief = RunMetadata(
+                agent=opened.agent,
+                tenant=opened.tenant,
+                actor=opened.actor,
+                session_id=started.workflow_id,
+                metadata=opened.metadata,
+            )
         elif (carried := decode(arguments, _STATE)) is not None:
+            if carried.session is not None:
+                chronicle.signals = messages.SESSION_SIGNALS
             restore_state(chronicle, carried, read_time(event))
 
     def _on_completion(self, event: HistoryEvent) -> None:

@@ -23,10 +23,13 @@ from holdfast.contracts.journal import (
     ApproachFailed,
     HandoffRecord,
     JournalEvent,
+    MessageEnded,
+    MessageTaken,
     RequestClosed,
     RequestEscalated,
     RequestOpened,
 )
+from holdfast.contracts.sessions.messages import CloseSignal, MessageSignal
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
@@ -83,12 +86,13 @@ class SignalReader:
         request = event.workflow_execution_update_accepted_event_attributes.accepted_request
         sent = _MessageOrigin(self._chronicle.key(event), read_time(event), request.meta.identity)
         # The update `decide` carries what the signal `approval` does.
-        name = "approval" if request.input.name == "decide" else request.input.name
+        name = messages.UPDATES.get(request.input.name, request.input.name)
         self._read_message(name, request.input.args.payloads, sent)
 
     def _read_message(self, name: str, payloads: Sequence[Payload], sent: _MessageOrigin) -> None:
         said = MessageTrace(key=sent.key, signal=name, at=sent.at, identity=sent.identity)
-        match messages.read(name, [RawValue(payload) for payload in payloads]):
+        values = [RawValue(payload) for payload in payloads]
+        match messages.read(name, values, self._chronicle.signals):
             case messages.UnreadableMessage(reason):
                 refused = replace(said, accepted=False, refusal=reason, code="unreadable")
                 self._chronicle.refuse(refused)
@@ -108,12 +112,23 @@ class SignalReader:
             case StopSignal() as message:
                 said = replace(said, text=message.reason, sender=message.by or "")
                 self._hear_control(said, payloads)
+            case MessageSignal() | CloseSignal() as message:
+                self._hear_in_session(said, message)
             case HeldSignal(run_id=run_id):
                 self._chronicle.held.add(run_id)
                 self._chronicle.add_message(replace(said, accepted=True))
             case SuspensionSignal() as message:
                 said = replace(said, sender=message.by or "", reason=message.reason or "")
                 self._hear_control(said, payloads)
+
+    def _hear_in_session(self, said: MessageTrace, message: MessageSignal | CloseSignal) -> None:
+        """Take what is said to a session, or that it is to close."""
+        if isinstance(message, MessageSignal):
+            self._chronicle.goal = self._chronicle.goal or message.text
+            said = replace(said, text=message.text, sender=message.actor or "")
+        else:
+            said = replace(said, sender=message.by or "", reason=message.reason or "")
+        self._chronicle.add_message(replace(said, accepted=True))
 
     def _hear_control(self, said: MessageTrace, payloads: Sequence[Payload]) -> None:
         """Take a signal about no request, which a verdict may take back or prove."""
@@ -185,6 +200,8 @@ class SignalReader:
                 return  # as the state that was carried over has it
             case RequestEscalated(request_id=name, groups=groups, at=at):
                 waits.add(name, EscalatedToGroup(groups=groups, at=at))
+            case MessageTaken() | MessageEnded():
+                return  # the line that carries it says it
             case AnswerWithheld():
                 self._chronicle.withhold_answer()
             case ApproachFailed(approach=approach):

@@ -20,6 +20,7 @@ from holdfast.trace.requests import MessageTrace, RequestTrace
 TraceStatus: TypeAlias = Literal[
     "running",
     "waiting",
+    "idle",
     "suspending",
     "suspended",
     "completed",

@@ -29,6 +29,7 @@ from tests.memory.server import MemoryServer
 from tests.memory.surroundings import (
     MemoryDirectory,
     MemoryEarlierRuns,
+    MemoryEarlierSessions,
     MemoryHolders,
     MemorySwitches,
 )
@@ -216,6 +217,7 @@ class MemoryRuns:
             MemoryHolders(self.server),
             secrets,
             Redactor(secrets),
+            MemoryEarlierSessions(),
         )
         warm_up(app.synchronous_modules())
         activities = worker.build_activities(

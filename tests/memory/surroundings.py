@@ -6,11 +6,13 @@ from typing import TypeVar
 from temporalio.common import SearchAttributeKey
 from temporalio.converter import decode_typed_search_attributes
 
-from holdfast.activities.callers import build_retry_refusal, find_calling_execution
+from holdfast.activities.callers import Execution as EarlierExecution
+from holdfast.activities.callers import build_start_refusal, find_calling_execution
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.model import Prefix
+from holdfast.contracts.sessions.archive import ArchivedSession
 from holdfast.contracts.state import Carryover
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.transcript import TranscriptPage
@@ -68,7 +70,17 @@ class MemoryEarlierRuns:
     """No run of this server is tried again: what a closed one left, only a real server tells."""
 
     async def read(self, retry_of: RetryOf, tenant: str) -> Carryover:
-        raise build_retry_refusal(f"there is no run {retry_of.run_id!r} of tenant {tenant!r}")
+        raise build_start_refusal(f"there is no run {retry_of.run_id!r} of tenant {tenant!r}")
+
+
+class MemoryEarlierSessions:
+    """No session of this server was ended from outside."""
+
+    async def find(self, session_id: str, own: str) -> tuple[EarlierExecution, ...]:
+        return ()
+
+    async def read(self, execution: EarlierExecution) -> ArchivedSession | None:
+        return None
 
 
 class MemorySwitches:

@@ -9,12 +9,14 @@ from holdfast.contracts.approvals import PendingPage, Request
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.run import StatusReport
+from holdfast.contracts.sessions.messages import MessageReceipt
 from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.state import Carryover
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import parts
 from holdfast.workflows import views
 from holdfast.workflows.execution.loop import StepLoop
+from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import InboundMessage, Inbox
 from holdfast.workflows.inbound.signals import SignalHandler
 from holdfast.workflows.run_context import RunContext
@@ -42,10 +44,16 @@ class RunHandlers:
         await self._inbox.submit(InboundMessage(name, payloads))
 
     @workflow.update(dynamic=True, unfinished_policy=ABANDON)
-    async def decide(self, name: str, payloads: Sequence[RawValue]) -> MessageOutcome:
-        """Take the update `decide`: the signal `approval`, with an answer to what became of it."""
+    async def decide(
+        self, name: str, payloads: Sequence[RawValue]
+    ) -> MessageOutcome | MessageReceipt:
+        """
+        Take the update `decide`: the signal `approval`, with an answer to what became of it.
+
+        In a session `send` is the signal `message`, with an answer that it was taken.
+        """
         return await self._inbox.submit_and_wait(
-            InboundMessage("approval" if name == "decide" else name, payloads)
+            InboundMessage(messages.UPDATES.get(name, name), payloads)
         )
 
     @workflow.query

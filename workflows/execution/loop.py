@@ -27,13 +27,15 @@ from holdfast.run import (
     verdicts,
 )
 from holdfast.run.disagreements import NotBegun
-from holdfast.run.steps import (
+from holdfast.run.step.kinds import (
     Authorize,
+    AwaitMessage,
     AwaitPeople,
     AwaitProvider,
     AwaitResume,
     CallModel,
     ContinueAsNew,
+    EndMessage,
     Finish,
     Halt,
     Prune,
@@ -41,6 +43,7 @@ from holdfast.run.steps import (
     RollBack,
     RunTools,
     Step,
+    TakeMessage,
 )
 from holdfast.run.transcript import build_continue_as_new_input, halt, prune
 from holdfast.workflows import (
@@ -53,6 +56,7 @@ from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
 from holdfast.workflows.delegation.handoffs import commit_handoff
 from holdfast.workflows.delegation.subagents import run_beside
+from holdfast.workflows.execution.time_limit import watch_time
 from holdfast.workflows.handing_back import Search
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
 from holdfast.workflows.inbound.inbox import (
@@ -65,7 +69,8 @@ from holdfast.workflows.log import log_event, log_start
 from holdfast.workflows.model_calls import run_model_call
 from holdfast.workflows.notifications import notify
 from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
-from holdfast.workflows.time_limit import watch_time
+from holdfast.workflows.sessions import steps as session_steps
+from holdfast.workflows.sessions.closing import archive_conversation, archive_session
 from holdfast.workflows.tool_call import run_tool
 
 
@@ -75,6 +80,7 @@ class StepLoop:
     def __init__(self, run: RunContext, inbox: Inbox) -> None:
         self._run = run
         self._inbox = inbox
+        self.archived = False
         self._recorded: set[str] = set()
         self._background: list[asyncio.Task[None]] = []
 
@@ -103,7 +109,7 @@ class StepLoop:
         replayed where a query has divided the workflow task.
         """
         agent = self._run.state.agent
-        if agent.triggers.expected_time is not None:
+        if agent.triggers.expected_time is not None and self._run.state.session is None:
             self._background.append(asyncio.create_task(watch_time(self._run)))
         if agent.notifies:
             self._background.append(asyncio.create_task(notify(self._run)))
@@ -140,12 +146,23 @@ class StepLoop:
                 case Halt(stop):
                     await self._run.record("stopped", stop.reason)
                     self._run.state = halt(self._run.state, stop)
+                case TakeMessage() | AwaitMessage() | EndMessage() as step:
+                    await session_steps.execute_step(self._run, step)
                 case Finish():
-                    await workflow.wait_condition(workflow.all_handlers_finished)
-                    run_context.publish_status(self._run)
-                    return
+                    if await self._finish():
+                        return
                 case step:
                     await control.execute_step(self._run, step)
+
+    async def _finish(self) -> bool:
+        """End, unless it is a session to which something was said while it was archived."""
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        run_context.publish_status(self._run)
+        if self._run.state.session is None:
+            return True
+        self.archived = await archive_session(self._run)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return isinstance(self._next_step(), Finish)
 
     async def _continue_as_new(self) -> None:
         """
@@ -155,6 +172,8 @@ class StepLoop:
         SDK would drop the run's only task without a word. What came while a local activity was
         under way is heard before that.
         """
+        if self._run.state.session is not None:
+            await archive_conversation(self._run)
         self._inbox.set_draining()
         if is_behind_local_activity():
             await end_workflow_task(self._run.state.run_id)

@@ -12,6 +12,7 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 from holdfast.contracts.bounds import MAX_JUDGE_BATCH_BYTES, MAX_MESSAGE_BYTES
+from holdfast.contracts.sessions.messages import MessageReceipt
 from holdfast.contracts.signals import (
     MessageOutcome,
 )
@@ -41,7 +42,7 @@ class InboundMessage:
 
     signal: str
     payloads: Sequence[RawValue]
-    disposition: MessageOutcome | None = None
+    disposition: MessageOutcome | MessageReceipt | None = None
 
     @property
     def size(self) -> int:
@@ -100,7 +101,7 @@ class Inbox:
         if not self._judging:
             await self._judge_all()
 
-    async def submit_and_wait(self, message: InboundMessage) -> MessageOutcome:
+    async def submit_and_wait(self, message: InboundMessage) -> MessageOutcome | MessageReceipt:
         """Deliver a message when all is heard that came before; return what became of it."""
         await take_turn()
         await self.submit(message)

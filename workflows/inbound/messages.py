@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from pydantic import JsonValue, ValidationError
 from temporalio.common import RawValue
@@ -10,7 +10,13 @@ from temporalio.common import RawValue
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_MESSAGE_BYTES, MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.run import RunInput
+from holdfast.contracts.run import WORKFLOW_TYPE, RunInput
+from holdfast.contracts.sessions.messages import (
+    SESSION_WORKFLOW_TYPE,
+    CloseSignal,
+    MessageSignal,
+    SessionInput,
+)
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
@@ -32,7 +38,11 @@ AnySignal: TypeAlias = (
     | SuspensionSignal
     | StopSignal
     | HeldSignal
+    | MessageSignal
+    | CloseSignal
 )
+
+InputT = TypeVar("InputT", RunInput, SessionInput)
 
 SIGNALS: Mapping[str, type[AnySignal]] = {
     "approval": ApprovalSignal,
@@ -46,21 +56,37 @@ SIGNALS: Mapping[str, type[AnySignal]] = {
 }
 
 
+SESSION_SIGNALS: Mapping[str, type[AnySignal]] = {
+    **SIGNALS,
+    "message": MessageSignal,
+    "close": CloseSignal,
+}
+
+UPDATES = {"decide": "approval", "send": "message"}
+"""What an update is called as a signal."""
+
+_MAY_BE_EMPTY = (SuspensionSignal, CloseSignal)
+
+
 class UnreadableMessage(NamedTuple):
     """A message that can't be read, and why."""
 
     reason: str
 
 
-def read(name: str, payloads: Sequence[RawValue]) -> AnySignal | UnreadableMessage:
+def read(
+    name: str,
+    payloads: Sequence[RawValue],
+    signals: Mapping[str, type[AnySignal]] = SIGNALS,
+) -> AnySignal | UnreadableMessage:
     """Read a signal by its name; one that takes nothing may also come without an argument."""
-    model = SIGNALS.get(name)
+    model = signals.get(name)
     if model is None:
-        known = ", ".join(SIGNALS)
+        known = ", ".join(signals)
         return UnreadableMessage(
             shorten(f"no signal {name!r} (known: {known})", MAX_VALIDATION_ERROR_CHARS)
         )
-    if len(payloads) > 1 or (not payloads and model is not SuspensionSignal):
+    if len(payloads) > 1 or (not payloads and model not in _MAY_BE_EMPTY):
         return UnreadableMessage(f"{name!r} takes one JSON object, not {len(payloads)} arguments")
     content = (payloads[0].payload.data if payloads else b"") or b"{}"
     if len(content) > MAX_MESSAGE_BYTES:
@@ -79,28 +105,37 @@ def digest_sent(payloads: Sequence[RawValue]) -> str:
     return digest({name: value for name, value in content.items() if name != "token"})
 
 
-def read_run_state(arguments: Sequence[JsonValue]) -> RunState:
+def read_run_state(arguments: Sequence[JsonValue], kind: str) -> RunState:
     """Read the state that the execution before this one handed over."""
     try:
         return RunState.model_validate(arguments[0] if arguments else None)
     except ValidationError as error:
         raise InvalidInput(
-            f"AgentRun can't go on from this state: {describe_validation_error(error)}"
+            f"{kind} can't go on from this state: {describe_validation_error(error)}"
         ) from None
+
+
+def read_session_input(arguments: Sequence[JsonValue]) -> SessionInput:
+    """Read the argument that a session was started with."""
+    return _read_input(arguments, SESSION_WORKFLOW_TYPE, SessionInput)
 
 
 def read_run_input(arguments: Sequence[JsonValue], *, has_parent: bool = False) -> RunInput:
     """Read the argument that a run was started with, by another one if it *has_parent*."""
-    if len(arguments) != 1:
-        raise InvalidInput(f"AgentRun takes one JSON object, not {len(arguments)} arguments")
-    try:
-        given = RunInput.model_validate(arguments[0])
-    except ValidationError as error:
-        raise InvalidInput(
-            f"AgentRun can't use this input: {describe_validation_error(error)}"
-        ) from None
+    given = _read_input(arguments, WORKFLOW_TYPE, RunInput)
     if given.output_schema is not None and not has_parent:
         raise InvalidInput(
             "output_schema comes from the run that starts this one: give the agent an output"
         )
     return given
+
+
+def _read_input(arguments: Sequence[JsonValue], kind: str, model: type[InputT]) -> InputT:
+    if len(arguments) != 1:
+        raise InvalidInput(f"{kind} takes one JSON object, not {len(arguments)} arguments")
+    try:
+        return model.model_validate(arguments[0])
+    except ValidationError as error:
+        raise InvalidInput(
+            f"{kind} can't use this input: {describe_validation_error(error)}"
+        ) from None

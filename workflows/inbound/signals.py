@@ -13,6 +13,7 @@ from holdfast.contracts.approvals import (
     outline,
 )
 from holdfast.contracts.budget import BudgetStatus
+from holdfast.contracts.sessions.messages import CloseSignal, MessageSignal
 from holdfast.contracts.signals import (
     ApprovalSignal,
     ControlMessage,
@@ -28,6 +29,7 @@ from holdfast.contracts.signals import (
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, summaries, turns, verdicts
+from holdfast.run.sessions import messages as sessions
 from holdfast.workflows import authorizing, options, resets, run_context
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import InboundMessage
@@ -95,7 +97,9 @@ class SignalHandler:
 
         So has one that suspends or resumes *behind* another that has: the last of them counts.
         """
-        match messages.read(inbound.signal, inbound.payloads):
+        is_session = self._run.state.session is not None
+        known = messages.SESSION_SIGNALS if is_session else messages.SIGNALS
+        match messages.read(inbound.signal, inbound.payloads, known):
             case messages.UnreadableMessage(reason):
                 return self._refuse(inbound, reason)
             case ResolutionSignal(by=by) as message if _has_guidance(message) and (
@@ -107,11 +111,27 @@ class SignalHandler:
                 if in_turn or self._wants_judgement(inbound.signal, control):
                     return control
                 return self._apply_control(inbound, control)
+            case MessageSignal() as message:
+                return self._take_message(inbound, message)
+            case CloseSignal() as message:
+                return self._close(inbound, message)
             case HeldSignal(run_id=part):
                 self._run.confirm_suspension(part)
                 return self._accept(inbound, self._run.state)
             case message:
                 return message
+
+    def _take_message(self, inbound: InboundMessage, message: MessageSignal) -> str | None:
+        """Take a message of a session, or say why not."""
+        now = workflow.now()
+        self._run.state, receipt = sessions.accept_message(self._run.state, message, now)
+        inbound.disposition = receipt
+        return None if receipt.accepted else receipt.reason
+
+    def _close(self, inbound: InboundMessage, message: CloseSignal) -> None:
+        said = f": {message.reason}" if message.reason else ""
+        why = f"closed by {message.by or 'a person'}{said}"
+        self._accept(inbound, sessions.close(self._run.state, why))
 
     def _wants_judgement(self, signal: str, control: Control) -> bool:
         """
@@ -133,7 +153,8 @@ class SignalHandler:
             )
         if isinstance(control, StopSignal):
             if state.is_ending:
-                return self._refuse(inbound, "the run is over", "over", sender=control.by or "")
+                over = requests.describe_end(state)
+                return self._refuse(inbound, over, "over", sender=control.by or "")
             return self._accept(inbound, verdicts.after_stop(state, control, workflow.now()))
         if (deaf := _find_steering_refusal(state, control.text)) is not None:
             return self._refuse(inbound, *deaf, sender=control.by or "")

@@ -1,0 +1,1 @@
+"""Keeping sessions that are closed, and finding them again."""

@@ -1,0 +1,71 @@
+"""The archive: what outlives the histories of a server."""
+
+import asyncio
+import hashlib
+import os
+from pathlib import Path
+from typing import Protocol
+from uuid import uuid4
+
+SCHEME = "file:"
+
+
+class Archive(Protocol):
+    """Keeps bytes under names, which are paths of safe parts."""
+
+    async def read(self, path: str) -> bytes | None:
+        """Return what lies under a path, or null where nothing does."""
+        ...
+
+    async def write(self, path: str, content: bytes) -> None:
+        """Keep something under a path: all of it, or what was there before."""
+        ...
+
+
+class DirectoryArchive:
+    """An archive in a directory, which nobody but this user reads. Raises OSError."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def read(self, path: str) -> bytes | None:
+        """Return what lies under a path, or null where nothing does."""
+        return await asyncio.to_thread(self._read, path)
+
+    async def write(self, path: str, content: bytes) -> None:
+        """Keep something under a path: it is on the disk when this returns."""
+        await asyncio.to_thread(self._write, path, content)
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return (self._folder / path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _write(self, path: str, content: bytes) -> None:
+        target = self._folder / path
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        beside = target.with_name(f".{uuid4().hex}")
+        try:
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def open_archive(named: str | None) -> Archive | None:
+    """Return the archive of this name, as in "file:PATH", or null without one."""
+    return None if named is None else DirectoryArchive(Path(named.removeprefix(SCHEME)))
+
+
+def name_session(session_id: str) -> str:
+    """
+    Return the folder of a session, which no other id has on any file system.
+
+    Some fold capitals, so its digest is part of the name.
+    """
+    readable = session_id.replace(":", "_").lower()
+    return f"sessions/{readable}-{hashlib.sha256(session_id.encode()).hexdigest()[:16]}"

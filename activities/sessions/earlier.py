@@ -1,0 +1,95 @@
+"""Sessions that were closed without an archive: their old executions know how they were left."""
+
+from typing import Protocol
+
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryFailedError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from holdfast.activities.callers import Execution
+from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
+from holdfast.contracts.sessions.archive import ArchivedSession
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
+
+_OVER = {
+    WorkflowExecutionStatus.COMPLETED,
+    WorkflowExecutionStatus.FAILED,
+    WorkflowExecutionStatus.CANCELED,
+    WorkflowExecutionStatus.TERMINATED,
+    WorkflowExecutionStatus.TIMED_OUT,
+}
+
+MAX_EARLIER_EXECUTIONS = 20
+"""How many are looked at for one that began."""
+
+NEVER_BEGAN = "never began"
+"""What an execution says of itself that had an input which it couldn't use."""
+
+
+class EarlierSessions(Protocol):
+    """Knows the executions that a session had before."""
+
+    async def find(self, session_id: str, own: str) -> tuple[Execution, ...]:
+        """Return those that are over, the latest first, without the asker's *own*."""
+        ...
+
+    async def read(self, execution: Execution) -> ArchivedSession | None:
+        """Return how one was left; null where it never began, or nobody has it any more."""
+        ...
+
+
+class TemporalEarlierSessions:
+    """Executions of this namespace, as long as the server keeps them."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def find(self, session_id: str, own: str) -> tuple[Execution, ...]:
+        """Return those that are over, the latest first, without the asker's *own*."""
+        query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
+        found = [
+            one async for one in self._client.list_workflows(query, limit=MAX_EARLIER_EXECUTIONS)
+        ]
+        found.sort(key=lambda one: one.start_time, reverse=True)
+        named = [Execution(session_id, one.run_id) for one in found if one.run_id != own]
+        return tuple([one for one in named if await self._is_over(one)])
+
+    async def _is_over(self, execution: Execution) -> bool:
+        """Whether it is over and wasn't continued, as the server itself says: lists are late."""
+        try:
+            known = await self._client.get_workflow_handle(
+                execution.run_id, run_id=execution.id
+            ).describe()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return known.status in _OVER
+
+    async def read(self, execution: Execution) -> ArchivedSession | None:
+        """Return how one was left; raises ApplicationError where that can't be told yet."""
+        digests = await find_last_digests(self._client, execution)
+        for digest in ("", *digests):
+            try:
+                return await self._client.get_workflow_handle(
+                    execution.run_id, run_id=execution.id
+                ).query(
+                    "archive",
+                    {"digest": digest},
+                    result_type=ArchivedSession,
+                    rpc_timeout=CARRYOVER_TIMEOUT,
+                )
+            except WorkflowQueryFailedError as error:
+                if NEVER_BEGAN in str(error):
+                    return None
+                if REPLAY_FAILED in str(error):
+                    raise ApplicationError(f"can't be asked yet: {error}") from None
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return None
+                raise ApplicationError(f"nobody says how it was left: {error}") from None
+        if not digests:
+            return None
+        raise ApplicationError(
+            f"session {execution.run_id!r} withholds what its models said", type="InvalidInput"
+        )

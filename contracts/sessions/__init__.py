@@ -1,0 +1,1 @@
+"""Sessions: what is said to them, what they answer, and what they keep."""

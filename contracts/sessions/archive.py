@@ -1,0 +1,56 @@
+"""What an archive keeps of sessions that are closed, and how it is asked for that."""
+
+from datetime import datetime
+
+from holdfast.contracts.base import Contract
+from holdfast.contracts.sessions.messages import ConversationTurn
+from holdfast.contracts.state import RunState
+
+
+class ArchivedSession(Contract):
+    """
+    A session as it goes on when it is opened again; without what waited for people.
+
+    `execution` is the one that left it so. Of what was said it has the latest; pages have all.
+    """
+
+    tenant: str
+    session_id: str
+    execution: str
+    closed_at: datetime
+    state: RunState
+
+
+class ArchivedPage(Contract):
+    """A part of what was said in a session: turns from `first_offset` on."""
+
+    tenant: str
+    session_id: str
+    first_offset: int
+    items: tuple[ConversationTurn, ...]
+
+
+class LoadSession(Contract):
+    """Input of the activity `load_session`: which session opens, and for whom."""
+
+    session_id: str
+    tenant: str
+    agent: str
+
+
+class LoadedSession(Contract):
+    """Its output: how the session was left, null where nobody has had it before."""
+
+    archived: ArchivedSession | None = None
+
+
+class SaveResult(Contract):
+    """Output of what writes to an archive: whether this worker has one."""
+
+    kept: bool
+
+
+class LeftQuery(Contract):
+    """The argument of the query `archive`: what a model was shown last proves a reader."""
+
+    digest: str = ""

@@ -1,0 +1,1 @@
+"""What a session does between the work on one message and the next. Pure."""

@@ -1,0 +1,309 @@
+"""Messages of a session: taken in, worked on one after the other, ended with an outcome. Pure."""
+
+from datetime import datetime
+
+from holdfast.contracts import bounds
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.budget import Budget, Ledger, Limits
+from holdfast.contracts.control import MAX_EARLIER_ACTORS
+from holdfast.contracts.guardrails import Signals
+from holdfast.contracts.journal import MessageEnded, MessageTaken
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.sessions.bounds import (
+    MAX_KEPT_OUTCOMES_BYTES,
+    MAX_WAITING_BYTES,
+    MAX_WAITING_MESSAGES,
+)
+from holdfast.contracts.sessions.messages import (
+    ConversationTurn,
+    MessageReceipt,
+    MessageSignal,
+    MessageState,
+)
+from holdfast.contracts.sessions.state import EndedMessage, QueuedMessage, SessionState
+from holdfast.contracts.signals import MessageOutcome
+from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
+from holdfast.contracts.transcript import ItemRange, UserTurn
+from holdfast.run import parts, turns, verdicts
+from holdfast.run.limits import budgets
+from holdfast.run.sessions import seen
+from holdfast.run.transcript import append_items, halt, measure_context
+
+_MAX_STEPS = 1_000_000
+"""What a session may take where nobody says how much."""
+
+
+def require_session(state: RunState) -> SessionState:
+    """Return what makes a run a session."""
+    if state.session is None:
+        raise AssertionError(f"run {state.run_id!r} is no session")
+    return state.session
+
+
+def accept_message(
+    state: RunState, message: MessageSignal, now: datetime
+) -> tuple[RunState, MessageReceipt]:
+    """
+    Take a message, behind those that wait; one that was taken before changes nothing.
+
+    A session that is closing goes on with it.
+    """
+    session = require_session(state)
+    known = seen.find_position(session, message.message_id)
+    if known is not None:
+        stands = find_message_state(state, message.message_id)
+        return state, MessageReceipt(message_id=message.message_id, position=known, state=stands)
+    actor = message.actor or session.actor
+    if (full := _find_no_room(session, message, actor)) is not None:
+        refusal = MessageOutcome(
+            accepted=False, request_id=message.message_id, reason=full, code="full"
+        )
+        state = verdicts.record_refusal(state, "message", refusal, now, sender=actor)
+        return state, MessageReceipt(
+            message_id=message.message_id,
+            position=0,
+            state="refused",
+            reason=full,
+            code="full",
+            accepted=False,
+        )
+    number = session.messages + 1
+    queued = QueuedMessage(
+        message_id=message.message_id, text=message.text, actor=actor, position=number
+    )
+    said = ConversationTurn(
+        role="user",
+        content=message.text,
+        metadata=message.metadata,
+        timestamp=now,
+        message_id=message.message_id,
+        agent=state.agent.name,
+    )
+    session = session.with_(
+        messages=number,
+        seen=seen.add(session.seen, message.message_id),
+        waiting=(*session.waiting, queued),
+        conversation=(*session.conversation, said),
+        last_updated=now,
+        closing=None,
+    )
+    taken = MessageReceipt(message_id=message.message_id, position=number, state="queued")
+    return _name_actors(state.with_(session=session)), taken
+
+
+def _find_no_room(session: SessionState, message: MessageSignal, actor: str) -> str | None:
+    """Say why a message can't wait, if it can't."""
+    waiting = session.waiting
+    held = sum(map(bounds.size, waiting))
+    actors = {actor, *(one.actor for one in waiting)}
+    if (
+        len(waiting) < MAX_WAITING_MESSAGES
+        and held + bounds.size(message.text) <= MAX_WAITING_BYTES
+        and len(actors) <= MAX_EARLIER_ACTORS
+    ):
+        return None
+    return (
+        f"{len(waiting)} messages with {held:,} bytes of {len(actors - {actor})} people wait, and "
+        f"{MAX_WAITING_MESSAGES} with {MAX_WAITING_BYTES:,} of {MAX_EARLIER_ACTORS} may: send it "
+        "again when one is answered"
+    )
+
+
+def find_message_state(state: RunState, message_id: str) -> MessageState:
+    """Say where the work on a message stands."""
+    session = require_session(state)
+    current = session.current
+    if current is not None and current.message_id == message_id:
+        rests = state.requests or state.provider_wait or state.suspended
+        return "waiting" if rests else "working"
+    if any(one.message_id == message_id for one in session.waiting):
+        return "queued"
+    return "unknown" if seen.find_position(session, message_id) is None else "done"
+
+
+def find_result(state: RunState, message_id: str) -> RunResult | None:
+    """Return what the work on a message came to, as long as the session keeps that."""
+    ended = require_session(state).ended
+    return next((one.result for one in ended if one.message_id == message_id), None)
+
+
+def close(state: RunState, reason: str) -> RunState:
+    """Have a session end when what was said before is answered; it waits for nobody else."""
+    return state.with_(session=require_session(state).with_(closing=reason))
+
+
+def take_message(state: RunState, now: datetime) -> RunState:
+    """
+    Begin the work on the next message, with what its budget and that of the session leave.
+
+    Where nothing is left of the session's it ends at once.
+    """
+    session = require_session(state)
+    message, waiting = session.waiting[0], session.waiting[1:]
+    left = _find_rest(session)
+    limits, ceiling = session.limits, None
+    if isinstance(left, Budget):
+        limits, ceiling = budgets.cap_limits(session.limits, left), left
+    told = MessageTaken(
+        message_id=message.message_id, position=message.position, actor=message.actor, at=now
+    )
+    state = state.with_(
+        session=session.with_(current=message, waiting=waiting, last_updated=now),
+        agent=state.agent.with_(budget=limits),
+        ceiling=ceiling,
+        ledger=Ledger(),
+        started_at=now,
+        journal=(*state.journal, told),
+    )
+    state = append_items(_name_actors(state), UserTurn(text=message.text, origin="message"))
+    return halt(state, left) if isinstance(left, Stop) else state
+
+
+def _find_rest(session: SessionState) -> Budget | Stop | None:
+    """Return what is left of the session's own budget, why nothing is, or null without one."""
+    budget = session.budget
+    if budget is None:
+        return None
+    whole = Limits(max_steps=_MAX_STEPS).with_changes(budget)
+    left = budgets.remaining(whole, session.totals, session.worked + session.totals.waited)
+    if isinstance(left, Stop):
+        return left.with_(detail=f"of the whole session: {left.detail}")
+    given = left.model_dump(exclude_unset=True, include=budget.model_fields_set)
+    return Budget.model_validate(given)
+
+
+def end_message(state: RunState, now: datetime) -> RunState:
+    """
+    Keep what the work on a message came to, and begin anew with all that belongs to the session.
+
+    What it did is known to all that follows, and no part of an answer that was blocked is.
+    """
+    session = require_session(state)
+    message = session.current
+    if message is None:  # it ended while nothing was worked on: too large to go on
+        why = state.stop.reason if state.stop else "it ended"
+        return _reset_work(close(state, why).with_(known=()))
+    result = turns.build_result(state)
+    answered = ConversationTurn(
+        role="assistant",
+        content=result.answer or "",
+        metadata=_describe_end(result),
+        timestamp=now,
+        message_id=message.message_id,
+        agent=state.agent.name,
+    )
+    elapsed = (now - state.started_at).total_seconds()
+    ended = (*session.ended, EndedMessage(message_id=message.message_id, result=result))
+    session = session.with_(
+        current=None,
+        ended=(*bounds.select_latest(ended[:-1], MAX_KEPT_OUTCOMES_BYTES), ended[-1]),
+        totals=budgets.add_child_usage(session.totals, state.ledger),
+        worked=session.worked + max(budgets.worked_seconds(state.ledger, elapsed), 0.0),
+        conversation=(*session.conversation, answered),
+        last_updated=now,
+        idle_since=now,
+    )
+    told = MessageEnded(message_id=message.message_id, status=result.status, at=now)
+    state = _refuse_late_words(state.with_(journal=(*state.journal, told)), now)
+    state = _reset_work(_settle_transcript(state, result.status))
+    return _name_actors(state.with_(session=session))
+
+
+def _describe_end(result: RunResult) -> JsonObject:
+    """Say how it ended; the words of guardrails, people and errors are those of the result."""
+    stop = result.stop
+    said: JsonObject = {"status": result.status}
+    if stop is not None and not stop.quotes:
+        said["reason"] = stop.reason
+    return said
+
+
+def _refuse_late_words(state: RunState, now: datetime) -> RunState:
+    """Keep that no model has read what people said to work that ended without an answer."""
+    late = MessageOutcome(
+        accepted=False,
+        request_id="",
+        reason="the work on the message ended before a model read it: say it in a message",
+        code="over",
+    )
+    for _ in state.steers:
+        state = verdicts.record_refusal(state, "steer", late, now)
+    return state
+
+
+def _settle_transcript(state: RunState, status: str) -> RunState:
+    """Hide what no model may read any more, and say what was done where no answer says it."""
+    end = len(state.items)
+    places = (at for at in range(end - 1, -1, -1) if _is_message(state, at))
+    begin = next(places, end)
+    hidden = state.hidden
+    if status == "blocked":
+        hidden = (*hidden, ItemRange(begin=begin, end=end))
+    elif state.paused:
+        hidden = (*hidden, ItemRange(begin=end - 1, end=end))
+    if hidden != state.hidden:
+        state = measure_context(state.with_(hidden=hidden))
+    if status == "completed":
+        return state
+    told = (f"(The work on this message ended without an answer: {status}.)",)
+    text = "\n\n".join(filter(None, (*told, parts.describe_effects(state))))
+    return append_items(state, UserTurn(text=text, origin="notice"))
+
+
+def _is_message(state: RunState, place: int) -> bool:
+    item = state.items[place]
+    return isinstance(item, UserTurn) and item.origin == "message"
+
+
+def _reset_work(state: RunState) -> RunState:
+    """Forget what belongs to the work on one message; what it did is known from now on."""
+    end = len(state.items)
+    return state.with_(
+        known=parts.build_session_effects(state),
+        calls=(),
+        requests=(),
+        steers=(),
+        unread=0,
+        paused=False,
+        guarded=end,
+        watched=end,
+        tripped=None,
+        dead_end="",
+        held=(),
+        candidate=None,
+        output_retries=0,
+        revisions=0,
+        reviewed=(),
+        releases=(),
+        acknowledged=(),
+        signals=Signals(),
+        confidence=None,
+        effects=(),
+        forgotten_effects=0,
+        compensation=None,
+        attempts=(),
+        provider_wait=None,
+        model_index=0,
+        approaches=(),
+        approach=None,
+        checkpoint=None,
+        failed_summaries=0,
+        tier=0,
+        tier_failure="",
+        subtasks=(),
+        answer=None,
+        output=None,
+        stopping=None,
+        stop=None,
+        outcome=None,
+    )
+
+
+def _name_actors(state: RunState) -> RunState:
+    """Say for whom the work is: all who have sent something since the last outcome."""
+    session = require_session(state)
+    actor = session.current.actor if session.current is not None else session.actor
+    others = dict.fromkeys(one.actor for one in session.waiting if one.actor != actor)
+    brief = state.brief.copy_with({"actor": actor, "earlier_actors": tuple(others)})
+    return state.with_(brief=brief)

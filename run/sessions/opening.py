@@ -1,0 +1,152 @@
+"""How a session begins, and how it goes on from where it was left. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from holdfast.contracts.budget import Budget, PartialBudget
+from holdfast.contracts.run import AgentSnapshot, RunMetadata
+from holdfast.contracts.sessions.archive import ArchivedSession
+from holdfast.contracts.sessions.messages import SessionInput, SessionResult
+from holdfast.contracts.sessions.state import SessionState
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop, StopReason
+from holdfast.run import parts
+from holdfast.run.limits import budgets
+from holdfast.run.sessions.messages import end_message, require_session
+from holdfast.run.transcript import build_continue_as_new_input, halt
+
+
+def start_session(
+    given: SessionInput,
+    agent: AgentSnapshot,
+    now: datetime,
+    *,
+    run_id: str,
+    first_execution_run_id: str,
+    execution: str,
+) -> RunState:
+    """Begin a session in which nothing was said yet."""
+    limits = agent.budget if given.budget is None else agent.budget.with_changes(given.budget)
+    return RunState(
+        run_id=run_id,
+        first_execution_run_id=first_execution_run_id,
+        execution=execution,
+        brief=RunMetadata(
+            agent=given.agent,
+            tenant=given.tenant,
+            actor=given.actor,
+            session_id=run_id,
+            metadata=given.metadata,
+        ),
+        agent=agent.with_(budget=limits),
+        started_at=now,
+        session=SessionState(
+            agent=given.agent,
+            actor=given.actor,
+            limits=limits,
+            budget=given.session_budget,
+            idle_timeout=given.idle_timeout,
+            context=given.context,
+            last_updated=now,
+            idle_since=now,
+        ),
+    )
+
+
+def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
+    """
+    Go on from where a session was left, as its agent is now and with nothing approved.
+
+    Its own budget is the lower of what it had and what it is opened with.
+    """
+    left, begun = archived.state, require_session(state)
+    was = require_session(left)
+    session = was.copy_with(
+        {
+            "actor": begun.actor,
+            "limits": begun.limits,
+            "budget": _find_lower(was.budget, begun.budget),
+            "idle_timeout": begun.idle_timeout,
+            "idle_since": begun.idle_since,
+            "closing": None,
+        }
+    )
+    return state.with_(
+        session=session,
+        origin=left.origin,
+        sent=left.sent,
+        head=left.head,
+        items=left.items,
+        context_bytes=left.context_bytes,
+        summary=left.summary,
+        summarised_before=left.summarised_before,
+        guarded=left.guarded,
+        watched=left.watched,
+        call_marks=left.call_marks,
+        known=left.known,
+        unresolved=left.unresolved,
+        lost=left.lost,
+        used_tokens=left.used_tokens,
+        closed=left.closed,
+        requests_made=left.requests_made,
+        request_mark=left.request_mark,
+        notified=left.notified,
+        checks=left.checks,
+        tier_attempts=left.tier_attempts,
+        refused=left.refused,
+        refused_total=left.refused_total,
+    )
+
+
+def _find_lower(one: PartialBudget | None, other: PartialBudget | None) -> Budget | None:
+    """Return the limits of both, of which each only lowers the other's."""
+    if one is None or other is None:
+        return one or other
+    lower = budgets.cap_limits(one, other)
+    given = one.model_fields_set | other.model_fields_set
+    return Budget.model_validate(lower.model_dump(include=given))
+
+
+def leave_session(
+    state: RunState,
+    begun: tuple[CallState, ...],
+    lost_parts: Mapping[str, str],
+    now: datetime,
+) -> ArchivedSession:
+    """
+    Return what a session goes on with when it is opened again.
+
+    Where it was ended from outside, the work on a message ends without an answer, and nobody knows
+    whether those calls happened that had *begun*, nor what its *lost_parts* did.
+    """
+    if not state.is_idle:
+        state = parts.close_turn(state, begun, now)
+        for part, agent in lost_parts.items():
+            state = parts.after_loss(state, part, agent)
+        if state.outcome is None:
+            why = Stop.because(StopReason.SESSION_CLOSED, "it was ended from outside")
+            state = halt(state, why)
+        state = end_message(state, now)
+    left = state.with_(journal=(), provider_state={}, suspended=False)
+    return ArchivedSession(
+        tenant=state.brief.tenant,
+        session_id=state.run_id,
+        execution=state.execution,
+        closed_at=now,
+        state=build_continue_as_new_input(left),
+    )
+
+
+def build_session_result(state: RunState, *, archived: bool) -> SessionResult:
+    """Build the result of a session that is closed."""
+    session = require_session(state)
+    return SessionResult(
+        session_id=state.run_id,
+        agent=state.agent.name,
+        reason=session.closing or "",
+        messages=session.messages,
+        steps=session.totals.steps,
+        tool_calls=session.totals.tool_calls,
+        usage=session.totals.usage.summary,
+        archived=archived,
+    )

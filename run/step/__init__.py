@@ -1,0 +1,1 @@
+"""The kinds of steps that a run takes."""

@@ -1,0 +1,14 @@
+"""Sessions that are kept in a directory of their test."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.running import Runs
+from tests.sessions.talking import Talks
+
+
+@pytest.fixture
+def talks(runs: Runs, tmp_path: Path) -> Talks:
+    """Sessions on a server, whose worker has an archive."""
+    return Talks(runs, f"file:{tmp_path / 'archive'}")

@@ -1,0 +1,224 @@
+"""A session from outside: messages in their order, their outcomes, what was said, its end."""
+
+from pathlib import Path
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+
+from holdfast.testing import call, say
+from tests.sample import scripted, told
+from tests.sessions.talkative import echo
+from tests.sessions.talking import Talks
+
+
+async def test_a_message_is_answered_with_all_that_was_said_before(talks: Talks) -> None:
+    """Signal-with-start opens a session; the next message goes on where the first one ended."""
+    # SE-01 SE-03 SE-05
+    async with talks.working(scripted(echo)):
+        talk = talks.talk(context={"plan": "gold"})
+        assert await talk.exchange("m-1", "one", metadata={"page": "shop"}) == "one"
+        first = await talk.session()
+        assert await talk.exchange("m-2", "two") == "one + two"
+        then = await talk.session()
+        turns = (await talk.conversation()).items
+        assert await talk.replayed() == 1
+
+    assert (then.session_id, then.agent, then.context) == (talk.id, "it", {"plan": "gold"})
+    assert (then.messages, then.waiting, then.working_on) == (2, 0, None)
+    assert then.last_updated > first.last_updated
+    assert [(one.role, one.content, one.message_id, one.agent) for one in turns] == [
+        ("user", "one", "m-1", "it"),
+        ("assistant", "one", "m-1", "it"),
+        ("user", "two", "m-2", "it"),
+        ("assistant", "one + two", "m-2", "it"),
+    ]
+    assert [one.metadata for one in turns[:2]] == [{"page": "shop"}, {"status": "completed"}]
+    assert sorted(one.timestamp for one in turns) == [one.timestamp for one in turns]
+
+
+async def test_the_update_answers_at_once(talks: Talks) -> None:
+    """`send` says the place of a message and where it stands; the same id changes nothing."""
+    # BY-42
+    async with talks.working(scripted(echo)):
+        talk = talks.talk()
+        taken = await talk.send("m-1", "one")
+        await talk.outcome("m-1")
+        again = await talk.send("m-1", "other words")
+        await talk.say("m-1", "other words")
+        second = await talk.send("m-2", "two")
+        assert await talk.answer("m-2") == "one + two"
+        unknown = await talk.ask("outcome", {"message_id": "m-3"})
+
+    assert taken == {"message_id": "m-1", "position": 1, "state": "queued"}
+    assert again == taken  # the server itself knows an update by its id
+    assert (second["position"], unknown) == (2, {"state": "unknown", "result": None})
+
+
+async def test_close_archives_and_completes_with_totals(talks: Talks) -> None:
+    """A closed session has no open workflow; its result says what it used in all."""
+    async with talks.working(scripted([say("a"), say("b")])):
+        talk = talks.talk()
+        await talk.exchange("m-1", "one")
+        await talk.exchange("m-2", "two")
+        totals = await talk.close(reason="done", by="dana")
+
+    assert (totals["messages"], totals["steps"], totals["archived"]) == (2, 2, True)
+    assert totals["reason"] == "closed by dana: done"
+
+
+async def test_the_next_message_opens_it_again(talks: Talks) -> None:
+    """A new worker goes on with history and context; the start's own context isn't taken."""
+    # SE-04
+    app = scripted(echo)
+    async with talks.working(app):
+        talk = talks.talk(context={"plan": "gold"})
+        await talk.exchange("m-1", "one")
+        await talk.close()
+    async with talks.working(app):
+        talk.brief["context"] = {"plan": "forged"}
+        assert await talk.send("m-1", "again") == {
+            "message_id": "m-1",
+            "position": 1,
+            "state": "done",
+        }
+        assert await talk.exchange("m-2", "two") == "one + two"
+        session, said = await talk.session(), await talk.said()
+
+    assert (session.context, session.messages) == ({"plan": "gold"}, 2)
+    assert said == [
+        ("user", "one"),
+        ("assistant", "one"),
+        ("user", "two"),
+        ("assistant", "one + two"),
+    ]
+
+
+async def test_one_that_was_terminated_is_read_from_its_old_execution(talks: Talks) -> None:
+    """Nothing archived it, and the next message goes on all the same."""
+    async with talks.working(scripted(echo)):
+        talk = talks.talk()
+        await talk.exchange("m-1", "one")
+        await talk.handle.terminate("a test")
+        assert await talk.exchange("m-2", "two") == "one + two"
+
+
+async def test_without_an_archive_the_old_execution_knows(talks: Talks) -> None:
+    """As long as the server keeps it."""
+    talks.archive = None
+    async with talks.working(scripted(echo)):
+        talk = talks.talk()
+        await talk.exchange("m-1", "one")
+        assert (await talk.close())["archived"] is False
+        assert await talk.exchange("m-2", "two") == "one + two"
+
+
+async def test_an_idle_session_closes_itself(talks: Talks) -> None:
+    """Then it holds no workflow and no timer."""
+    async with talks.working(scripted(echo)):
+        talk = talks.talk(idle_timeout=0.2)
+        await talk.say("m-1", "one")
+        assert await talk.closed() is WorkflowExecutionStatus.COMPLETED
+        assert await talk.exchange("m-2", "two") == "one + two"
+
+
+async def test_messages_during_work_wait_in_their_order(talks: Talks, tmp_path: Path) -> None:
+    """They are worked on one after the other, whatever comes meanwhile."""
+    log = f"{tmp_path}/log"
+    app = scripted(lambda turn: call("hold", log=log) if len(turn.transcript) == 1 else echo(turn))
+    async with talks.working(app):
+        talk = talks.talk()
+        await talk.say("m-1", "one")
+        await talk.outcome("m-1", "working")
+        states = [(await talk.send(f"m-{n}", str(n)))["state"] for n in (2, 3, 4)]
+        queued = await talk.ask("outcome", {"message_id": "m-3"})
+        await talk.signal("steer", {"text": "quickly"})
+        Path(f"{log}.go").touch()
+        assert await talk.answer("m-4") == "one + quickly + 2 + 3 + 4"
+        order = [one.message_id for one in (await talk.conversation()).items if one.role != "user"]
+        assert await talk.replayed() == 1
+
+    assert states == ["queued", "queued", "queued"]
+    assert queued["state"] == "queued"
+    assert order == ["m-1", "m-2", "m-3", "m-4"]
+
+
+async def test_stop_ends_the_work_on_a_message_and_the_session_goes_on(talks: Talks) -> None:
+    """Its outcome says so, and the next message is answered."""
+    app = scripted([call("refund", amount=3), say("fine")])
+    async with talks.working(app):
+        talk = talks.talk()
+        await talk.say("m-1", "refund it")
+        await talk.asked()
+        assert (await talk.ask("outcome", {"message_id": "m-1"}))["state"] == "waiting"
+        await talk.signal("stop", {"reason": "enough", "by": "dana"})
+        stopped = await talk.result("m-1")
+        assert await talk.exchange("m-2", "hello") == "fine"
+        await talk.signal("stop", {"reason": "nothing"})
+        status = await talk.ask("status")
+
+    assert (stopped["status"], stopped["answer"]) == ("stopped", None)
+    assert status["status"] == "idle"
+    refused = status["refused"]
+    assert isinstance(refused, list)
+    assert isinstance(refused[-1], dict)
+    assert refused[-1]["reason"] == "no message is worked on: send one"
+
+
+async def test_a_session_that_is_closed_waits_for_nobody(talks: Talks) -> None:
+    """What waits for a person ends without an answer; what was said before is still answered."""
+    app = scripted([call("refund", amount=3), say("fine")])
+    async with talks.working(app):
+        talk = talks.talk()
+        await talk.say("m-1", "refund it")
+        await talk.asked()
+        await talk.say("m-2", "hello")
+        totals = await talk.close()
+        said = await talk.conversation()
+
+    assert totals["messages"] == 2
+    assert [(one.content, one.metadata) for one in said.items if one.role == "assistant"] == [
+        ("", {"status": "stopped", "reason": "the session was closed"}),
+        ("fine", {"status": "completed"}),
+    ]
+
+
+async def test_another_tenants_session_never_opens(talks: Talks) -> None:
+    """Nor one of another agent: it is refused in words."""
+    # SE-02
+    async with talks.working(scripted(echo)):
+        talk = talks.talk(tenant="acme")
+        await talk.exchange("m-1", "secret")
+        await talk.close()
+        talk.brief["tenant"] = "evil"
+        await talk.say("m-2", "what did I say?")
+        with pytest.raises(WorkflowFailureError) as refused:
+            await talk.handle.result()
+
+    assert "there is no session" in str(refused.value.cause)
+
+
+@pytest.mark.parametrize("name", ["../x", "a b", ".hidden", "x" * 129, "é"])
+async def test_an_id_that_no_session_can_have(talks: Talks, name: str) -> None:
+    """It is refused before anything is looked up."""
+    # SE-02
+    async with talks.working(scripted(echo)):
+        talk = talks.talk(name)
+        await talk.say("m-1", "one")
+        with pytest.raises(WorkflowFailureError) as refused:
+            await talk.handle.result()
+
+    assert "begins with a letter or a digit" in str(refused.value.cause)
+
+
+async def test_who_approves_has_said_nothing_since_the_last_outcome(talks: Talks) -> None:
+    """Neither who sent the message that is worked on, nor who sent one that waits."""
+    app = scripted([call("send", log="/dev/null", text="hello"), told, say("bye")])
+    async with talks.working(app):
+        talk = talks.talk(actor="web")
+        await talk.say("m-1", "send it", actor="alice")
+        request = str((await talk.asked())["request_id"])
+        await talk.say("m-2", "and quickly", actor="bob")
+        answers = [await talk.decide(request, who) for who in ("alice", "bob", "carol")]
+        assert str(await talk.answer("m-1")).startswith("send ")
+
+    assert answers == ["self_approval", "self_approval", "accepted"]

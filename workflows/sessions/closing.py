@@ -1,0 +1,54 @@
+"""How a session is kept when it closes, and what was said when it goes on in a new execution."""
+
+from temporalio import workflow
+
+from holdfast.activities.sessions.keeping import SessionActivities
+from holdfast.contracts.bounds import MAX_PAGE_BYTES, size
+from holdfast.contracts.sessions.archive import ArchivedPage
+from holdfast.contracts.sessions.messages import ConversationTurn
+from holdfast.run.sessions.messages import require_session
+from holdfast.run.sessions.opening import leave_session
+from holdfast.workflows import options
+from holdfast.workflows.run_context import RunContext
+
+
+async def archive_session(run: RunContext) -> bool:
+    """Archive a session that is closed; whether its worker has an archive."""
+    await archive_conversation(run)
+    left = leave_session(run.state, (), {}, workflow.now())
+    saved = await workflow.execute_local_activity_method(
+        SessionActivities.save_session, left, **options.record("the session is archived")
+    )
+    return saved.kept
+
+
+async def archive_conversation(run: RunContext) -> None:
+    """Archive what was said since the last time, in pages."""
+    session = require_session(run.state)
+    while begin := _select_new_turns(run):
+        items = _select_page(begin)
+        page = ArchivedPage(
+            tenant=run.state.brief.tenant,
+            session_id=run.state.run_id,
+            first_offset=session.archived,
+            items=items,
+        )
+        await workflow.execute_local_activity_method(
+            SessionActivities.save_conversation,
+            page,
+            **options.record("what was said is archived"),
+        )
+        session = require_session(run.state).with_(archived=session.archived + len(items))
+        run.state = run.state.with_(session=session)
+
+
+def _select_new_turns(run: RunContext) -> tuple[ConversationTurn, ...]:
+    session = require_session(run.state)
+    return session.conversation[max(session.archived - session.first_offset, 0) :]
+
+
+def _select_page(items: tuple[ConversationTurn, ...]) -> tuple[ConversationTurn, ...]:
+    left, end = MAX_PAGE_BYTES, 0
+    while end < len(items) and (left := left - size(items[end])) >= 0:
+        end += 1
+    return items[: max(end, 1)]

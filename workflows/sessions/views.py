@@ -1,0 +1,86 @@
+"""What a session says about itself when it is asked. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from temporalio.exceptions import ApplicationError
+
+from holdfast.contracts.base import Inbound
+from holdfast.contracts.bounds import MAX_PAGE_BYTES, size
+from holdfast.contracts.sessions.archive import ArchivedSession, LeftQuery
+from holdfast.contracts.sessions.messages import (
+    ConversationPage,
+    OutcomeReport,
+    SessionReport,
+)
+from holdfast.contracts.state import CallState, RunState
+from holdfast.run.sessions import messages
+from holdfast.run.sessions.opening import leave_session
+from holdfast.workflows.views import PageQuery
+
+
+class OutcomeQuery(Inbound):
+    """The argument of the query `outcome`."""
+
+    message_id: str
+
+
+def outcome(state: RunState, query: OutcomeQuery) -> OutcomeReport:
+    """Answer the query `outcome`."""
+    return OutcomeReport(
+        state=messages.find_message_state(state, query.message_id),
+        result=messages.find_result(state, query.message_id),
+    )
+
+
+def conversation(state: RunState, query: PageQuery) -> ConversationPage:
+    """Answer the query `conversation` with the first that is carried from an offset on."""
+    session = messages.require_session(state)
+    first = max(query.offset, session.first_offset)
+    begin, taken = first - session.first_offset, 0
+    end = begin
+    for turn in session.conversation[begin : begin + query.limit]:
+        taken += size(turn)
+        if taken > MAX_PAGE_BYTES and end > begin:
+            break
+        end += 1
+    return ConversationPage(
+        first_offset=first,
+        items=session.conversation[begin:end],
+        total=session.first_offset + len(session.conversation),
+    )
+
+
+def report(state: RunState) -> SessionReport:
+    """Answer the query `session`."""
+    session = messages.require_session(state)
+    return SessionReport(
+        session_id=state.run_id,
+        agent=state.agent.name,
+        tenant=state.brief.tenant,
+        actor=session.actor,
+        context=session.context,
+        last_updated=session.last_updated,
+        messages=session.messages,
+        waiting=len(session.waiting),
+        working_on=session.current and session.current.message_id,
+        usage=session.totals.usage.summary,
+    )
+
+
+def show_archive(
+    state: RunState,
+    query: LeftQuery,
+    begun: tuple[CallState, ...],
+    lost_parts: Mapping[str, str],
+    now: datetime,
+) -> ArchivedSession:
+    """
+    Answer the query `archive`: what the session goes on with that was ended from outside.
+
+    Where answers are withheld only who has read in history what the model was asked is told.
+    """
+    proofs = {state.sent.digest, state.head.digest}
+    if state.withholds and state.head.digest and query.digest not in proofs - {""}:
+        raise ApplicationError("that is not the digest of what its model was shown last")
+    return leave_session(state, begun, lost_parts, now)
