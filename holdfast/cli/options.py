@@ -34,6 +34,9 @@ RunOrFile: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN|FILE", help="The id of a run, or a file with its history.")
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonLines: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print events as they come, each as JSON on a line.")
+]
 MaxSteps: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", help="Limit on model calls.")
 ]

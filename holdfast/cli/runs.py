@@ -5,10 +5,9 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, NoReturn, TypeAlias
 
 import typer
-from pydantic import JsonValue
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
@@ -21,6 +20,7 @@ from holdfast.client.holdfast import fresh_id
 from holdfast.client.listing import STATUSES
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import START_A_WORKER
+from holdfast.client.stream import open_stream
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import RUN_ID_RULE, RunInput, is_run_id
@@ -67,7 +67,7 @@ async def run(
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
     max_wall_time: options.MaxWallTime = None,
-    as_json: options.Json = False,
+    as_json: options.JsonLines = False,
 ) -> None:
     """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
     if domain is not None:
@@ -106,7 +106,7 @@ async def retry(
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
     max_wall_time: options.MaxWallTime = None,
-    as_json: options.Json = False,
+    as_json: options.JsonLines = False,
 ) -> None:
     """
     Try a run again that ended without an answer, in a new run.
@@ -174,12 +174,7 @@ async def _follow(
 ) -> None:
     """Show a run until its end, if that is wanted; else tell its id."""
     if wait:
-        with _detaching(started.id):
-            watch = Watch(holdfast.client, started, quiet=as_json)
-            trace = await watch.until_over(started.first_execution or "")
-        if as_json:
-            render.show_json(_outcome(trace))
-        raise typer.Exit(_exit_code(trace))
+        await _show_to_end(holdfast, started, as_json=as_json)
     await _tell_start(holdfast, started.id, queue, as_json=as_json)
 
 
@@ -218,22 +213,32 @@ def _detaching(run: str) -> Generator[None]:
 
 
 @blocking
-async def watch(run: options.RunId, as_json: options.Json = False) -> None:
+async def watch(
+    run: options.RunId,
+    as_json: options.JsonLines = False,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="With --json: only what came after the event ID."),
+    ] = None,
+) -> None:
     """
     Follow a run that exists, as 'run' does, until it ends; Ctrl-C leaves it to itself.
 
     Exit code: 0 completed, 3 stopped or blocked, 1 failed.
     """
+    if after is not None and not as_json:
+        raise typer.BadParameter("--after needs --json: a transcript is shown whole")
     holdfast = await Holdfast.connect()
-    watched = holdfast.run(run)
-    known = await watched.describe()
-    *earlier, _ = await watched.history(known.run_id)
-    with _detaching(run):
-        trace = await Watch(holdfast.client, watched, quiet=as_json).until_over(
-            known.run_id, earlier=earlier, known=known.history_length
-        )
-    if as_json:
-        render.show_json(_outcome(trace))
+    await _show_to_end(holdfast, holdfast.run(run), as_json=as_json, after=after)
+
+
+async def _show_to_end(
+    holdfast: Holdfast, run: Run, *, as_json: bool, after: str | None = None
+) -> NoReturn:
+    """Show a run until its end, and exit with the code that says how it ended."""
+    stream = await open_stream(holdfast.client, await run.describe(), after)
+    with _detaching(run.id):
+        trace = await Watch(run, as_json=as_json).until_over(stream)
     raise typer.Exit(_exit_code(trace))
 
 
@@ -300,12 +305,6 @@ def _goal(goal: str, input_file: Path | None) -> str:
     if not (goal.strip() or text.strip()):
         raise typer.BadParameter(f"{input_file} is empty, and so is GOAL")
     return f"{goal}\n\n{text}" if goal.strip() else text
-
-
-def _outcome(trace: Trace) -> dict[str, JsonValue]:
-    if trace.result is not None:
-        return {"run_id": trace.run_id, **trace.result.model_dump(mode="json")}
-    return {"run_id": trace.run_id, "status": trace.status, "failure": trace.failure}
 
 
 def _exit_code(trace: Trace) -> int:

@@ -62,6 +62,7 @@ class Screen:
     def json(self, text: str) -> None:
         """Write JSON, for programs: no colours, and escapes for what doesn't show."""
         self._console.file.write(f"{escape_invisible_json(text).rstrip()}\n")
+        self._console.file.flush()  # somebody may wait for the next line
 
     def _write(self, text: Text, end: str) -> None:
         self._console.print(text, end=end, soft_wrap=True)

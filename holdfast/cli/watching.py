@@ -2,23 +2,22 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 
 from temporalio.api.enums.v1 import PendingWorkflowTaskState
-from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
+from temporalio.client import WorkflowExecutionDescription
 from temporalio.service import RPCError
 
 from holdfast.cli import render, screen
 from holdfast.cli.asking import ApprovalPrompt
 from holdfast.cli.screen import Screen
-from holdfast.client import Run
+from holdfast.client import Run, RunEvent
 from holdfast.client.rpc_errors import START_A_WORKER
+from holdfast.client.stream import EventStream
 from holdfast.contracts.texts import one_line
-from holdfast.histories import Recorded, follow
 from holdfast.run.limits import triggers
 from holdfast.trace.progress import Progress
-from holdfast.trace.reader import TraceReader
 from holdfast.trace.values import Trace
 
 STALL_TIMEOUT_SECONDS = 5.0
@@ -26,46 +25,45 @@ STALL_TIMEOUT_SECONDS = 5.0
 
 
 class Watch:
-    """One run, watched: its transcript as it grows, and what it waits for."""
+    """One run, watched: its transcript as it grows, and what it waits for; or its events."""
 
-    def __init__(self, client: Client, run: Run, *, quiet: bool) -> None:
-        self._client = client
+    def __init__(self, run: Run, *, as_json: bool) -> None:
         self._run = run
-        self._quiet = quiet
-        self._out = Screen(errors=quiet)
+        self._as_json = as_json
+        self._out = Screen(errors=as_json)
         self._progress = Progress()
         self._shown: set[str] = set()
-        asks = not quiet and sys.stdin.isatty() and self._out.is_terminal
+        asks = not as_json and sys.stdin.isatty() and self._out.is_terminal
         self._prompt = ApprovalPrompt(run, self._out, asks=asks)
 
-    async def until_over(
-        self, execution: str, *, earlier: Sequence[WorkflowHistory] = (), known: int = 0
-    ) -> Trace:
+    async def until_over(self, stream: EventStream) -> Trace:
         """
-        Show the run from this execution on, until it is over.
+        Show the run until it is over.
 
-        What happened in *earlier* executions, and in the first *known* events of this one, is
-        shown as it stands behind them: what was asked and decided there asks nobody again.
+        What had happened when the stream was opened is shown as it stands behind all of it: what
+        was asked and decided then asks nobody again.
         """
-        reader = TraceReader()
-        for event in (event for history in earlier for event in history.events):
-            reader.read(event)
-        async with aclosing(follow(self._client, self._run.id, execution)) as events:
+        caught_up = False
+        async with aclosing(stream.steps()) as steps:
             try:
-                while (recorded := await self._next(events)) is not None:
-                    reader.read(recorded.event)
-                    if (known := known - 1) > 0:
-                        continue
-                    trace = reader.trace()
-                    if (line := _find_idle_domain(trace)) is not None:
-                        self._tell(line)
-                    self._show(trace)
+                while (step := await self._next(steps)) is not StopAsyncIteration:
+                    caught_up = caught_up or step is None
+                    if self._as_json:
+                        self._print(step)
+                    elif caught_up:
+                        self._show(stream.trace)
             finally:
                 await self._prompt.close()
-        return reader.trace()
+        return stream.trace
 
-    async def _next(self, events: AsyncGenerator[Recorded]) -> Recorded | None:
-        coming = asyncio.ensure_future(anext(events, None))
+    def _print(self, step: RunEvent | type[StopAsyncIteration] | None) -> None:
+        if isinstance(step, RunEvent):
+            Screen().json(step.model_dump_json())
+
+    async def _next(
+        self, steps: AsyncGenerator[RunEvent | None]
+    ) -> RunEvent | type[StopAsyncIteration] | None:
+        coming = asyncio.ensure_future(anext(steps, StopAsyncIteration))
         try:
             while not (await asyncio.wait({coming}, timeout=STALL_TIMEOUT_SECONDS))[0]:
                 for line in await self._explain_stall():
@@ -76,11 +74,13 @@ class Watch:
         return coming.result()
 
     def _show(self, trace: Trace) -> None:
+        if (idle := _find_idle_domain(trace)) is not None:
+            self._tell(idle)
         lines = list(self._progress.fresh(trace))
         interrupted = self._prompt.question
         open_ids = [asked.request_id for asked in trace.waiting]
         self._prompt.set_open_requests(open_ids, trace.brief.actor if trace.brief else "")
-        if not lines or self._quiet:
+        if not lines:
             return
         # The line in which somebody types is left, and begun again below the news.
         if interrupted:

@@ -52,6 +52,21 @@ class Sources(NamedTuple):
     live: LiveSource | None = None
 
 
+class Watched(NamedTuple):
+    """A run, the execution from which it is read, and how a cursor names its first one."""
+
+    run_id: str
+    execution: str
+    first: str
+
+
+class Known(NamedTuple):
+    """How far a run had come: so many events of this execution, and all of those before it."""
+
+    execution: str
+    events: int
+
+
 class Reading(NamedTuple):
     """
     An event that was read, where it stands in its run, and which runs are over with it.
@@ -64,6 +79,10 @@ class Reading(NamedTuple):
     event: RunEvent
     ended: tuple[str, ...]
     live: LivePosition | None
+
+
+class CaughtUp(NamedTuple):
+    """Everything was read that had happened when the reading began, of the root at least."""
 
 
 class _Ended(Protocol):
@@ -81,24 +100,21 @@ class RunReader:
     def __init__(
         self,
         sources: Sources,
-        out: asyncio.Queue[Reading],
-        run_id: str,
-        execution: str,
-        *,
-        first: str,
+        out: asyncio.Queue[Reading | CaughtUp],
+        run: Watched,
         after: Cursor,
+        known: Known | None = None,
     ) -> None:
         self._sources = sources
-        self._live = LiveFold(after.find_live(first))
+        self._live = LiveFold(after.find_live(run.first))
         self._turn = asyncio.Lock()
         self._began = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
         self._out = out
-        self._run_id = run_id
-        self._execution = execution
-        self._first = first
+        self._run = run
         self._cursor = after
-        self._told = after.find(first)
+        self._told = after.find(run.first)
+        self._known = known
         self._fold = EventFold()
         self._parts: dict[tuple[str, int], Self] = {}
         self._ended: list[str] = []
@@ -123,7 +139,7 @@ class RunReader:
             await self._stop_listening()
 
     async def _read_history(self) -> None:
-        source = self._sources.histories.follow(self._run_id, self._execution, wait=True)
+        source = self._sources.histories.follow(self._run.run_id, self._run.execution, wait=True)
         try:
             async with aclosing(source) as records:
                 async for recorded in records:
@@ -133,9 +149,6 @@ class RunReader:
                     self._busy = False
                     if self._hurried:
                         return
-        except asyncio.CancelledError:
-            if not self._hurried or self._busy:
-                raise
         except RPCError as error:
             # The server keeps the history of a part no longer than its own time.
             if error.status is not RPCStatusCode.NOT_FOUND or self._task is None:
@@ -152,7 +165,7 @@ class RunReader:
         """Tell what passes while anything is under way that may tell something."""
         while True:
             await self._began.wait()
-            async with aclosing(source.watch(self._run_id)) as looks:
+            async with aclosing(source.watch(self._run.run_id)) as looks:
                 async for look in looks:
                     async with self._turn:
                         if not self._live.listens:
@@ -168,7 +181,7 @@ class RunReader:
             if kind is EventType.TOOL_PROGRESS and self._fold.hides_reports:
                 continue
             event = self._fold.build((kind, data), datetime.now(UTC))
-            await self._out.put(Reading(self._first, None, event, (), self._live.position))
+            await self._out.put(Reading(self._run.first, None, event, (), self._live.position))
 
     async def _stop_listening(self) -> None:
         if self._listening is not None:
@@ -195,10 +208,12 @@ class RunReader:
         self._hurried = True
         if not self._busy:
             self._task.cancel()
-        await self._task
+        await asyncio.wait({self._task})
+        if not self._task.cancelled():
+            self._task.result()
         if self._over:
             return
-        source = self._sources.histories.follow(self._run_id, self._execution, wait=False)
+        source = self._sources.histories.follow(self._run.run_id, self._run.execution, wait=False)
         async with aclosing(source) as records:
             async for recorded in records:
                 if recorded.event.event_id <= self._read.get(recorded.execution, 0):
@@ -233,8 +248,10 @@ class RunReader:
             if self._is_new(position):
                 ended, self._ended = tuple(self._ended), []
                 live = self._live.position
-                await self._out.put(Reading(self._first, position, one, ended, live))
+                await self._out.put(Reading(self._run.first, position, one, ended, live))
         self._catch_up(recorded)
+        if self._known == (execution, event.event_id):
+            await self._out.put(CaughtUp())
 
     def _is_new(self, position: Position) -> bool:
         told = self._told
@@ -260,10 +277,8 @@ class RunReader:
         part = type(self)(
             self._sources,
             self._out,
-            child.workflow_id,
-            child.run_id,
-            first=shorten_execution(child.run_id),
-            after=self._cursor,
+            Watched(child.workflow_id, child.run_id, shorten_execution(child.run_id)),
+            self._cursor,
         )
         self._parts[recorded.execution, started.initiated_event_id] = part
         if self._told is None:
@@ -281,7 +296,7 @@ class RunReader:
     def list_names(self) -> list[str]:
         """Name this run and its parts as a cursor does."""
         below = (name for part in self._parts.values() for name in part.list_names())
-        return [self._first, *self._ended, *below]
+        return [self._run.first, *self._ended, *below]
 
 
 def _goes_on(event: HistoryEvent) -> bool:

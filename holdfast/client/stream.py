@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from temporalio.client import Client, WorkflowExecutionDescription
 
@@ -9,7 +10,7 @@ from holdfast import histories
 from holdfast.client.cursor import Cursor, refuse_cursor, shorten_execution
 from holdfast.client.events import RunEvent
 from holdfast.client.live import ServerLive
-from holdfast.client.run_reader import Reading, RunReader, Sources
+from holdfast.client.run_reader import CaughtUp, Known, Reading, RunReader, Sources, Watched
 from holdfast.histories import Recorded
 from holdfast.trace.values import Trace
 
@@ -21,18 +22,11 @@ class EventStream:
     """The events of one tree of runs behind a cursor, or all."""
 
     def __init__(
-        self, sources: Sources, run_id: str, execution: str, *, first: str, after: Cursor
+        self, sources: Sources, run: Watched, after: Cursor, known: Known | None = None
     ) -> None:
         self._cursor = after
-        self._readings: asyncio.Queue[Reading] = asyncio.Queue(MAX_EVENTS_AHEAD)
-        self._root = RunReader(
-            sources,
-            self._readings,
-            run_id,
-            execution,
-            first=shorten_execution(first),
-            after=after.copy(),
-        )
+        self._readings: asyncio.Queue[Reading | CaughtUp] = asyncio.Queue(MAX_EVENTS_AHEAD)
+        self._root = RunReader(sources, self._readings, run, after.copy(), known)
 
     @property
     def trace(self) -> Trace:
@@ -41,9 +35,19 @@ class EventStream:
 
     async def events(self) -> AsyncGenerator[RunEvent]:
         """Yield them in the order in which they can have happened, until the run is over."""
+        async with aclosing(self.steps()) as steps:
+            async for step in steps:
+                if step is not None:
+                    yield step
+
+    async def steps(self) -> AsyncGenerator[RunEvent | None]:
+        """Yield the same, and null where all is told that had happened before it began."""
         reading = asyncio.create_task(self._root.read())
         try:
             while (read := await self._next(reading)) is not None:
+                if isinstance(read, CaughtUp):
+                    yield None
+                    continue
                 self._cursor.forget(read.ended)
                 self._cursor.move_live(read.first, read.live)
                 if read.position is not None:
@@ -54,7 +58,7 @@ class EventStream:
             await asyncio.gather(reading, return_exceptions=True)
             await self._root.close()
 
-    async def _next(self, reading: asyncio.Task[None]) -> Reading | None:
+    async def _next(self, reading: asyncio.Task[None]) -> Reading | CaughtUp | None:
         """Return the next event; null once all is read."""
         if self._readings.empty():
             coming = asyncio.create_task(self._readings.get())
@@ -99,7 +103,8 @@ async def open_stream(
     """
     kept = await histories.find_executions(client, found.id, found.run_id)
     cursor = Cursor() if after is None else Cursor.parse(after, found.id)
-    told = cursor.find(shorten_execution(kept.first))
+    first = shorten_execution(kept.first)
+    told = cursor.find(first)
     if after is not None:
         known = [shorten_execution(one) for one in kept.executions]
         if told is None or told.execution not in known:
@@ -109,8 +114,7 @@ async def open_stream(
     live = None if live_seconds is None else ServerLive(client, live_seconds)
     return EventStream(
         Sources(ServerHistories(client), live),
-        found.id,
-        kept.executions[0],
-        first=kept.first,
-        after=cursor,
+        Watched(found.id, kept.executions[0], first),
+        cursor,
+        Known(found.run_id, found.history_length),
     )

@@ -27,6 +27,7 @@ class Progress:
         self._growing: list[int] = []
         self._read: dict[int, tuple[object, ...]] = {}
         self._latest_call = ""
+        self._ended = False
 
     def fresh(self, trace: Trace) -> Iterator[Line]:
         """Return the lines that have come since the last time."""
@@ -41,7 +42,8 @@ class Progress:
         self._growing = [
             place for place in self._growing if _may_grow(trace, trace.entries[place])
         ]
-        if trace.ended_at is not None:
+        if trace.ended_at is not None and not self._ended:
+            self._ended = True
             yield from ending(redact_trace(trace))
 
     def _is_news(self, trace: Trace, place: int) -> bool:

@@ -2,6 +2,7 @@
 
 from holdfast.cli import standing
 from holdfast.client import Run
+from holdfast.client.fold import EventFold
 from holdfast.trace.progress import Progress
 from holdfast.trace.reader import read_trace
 from tests.histories import activities
@@ -23,6 +24,8 @@ async def seen(runs: Runs, run_id: str) -> str:
     summaries = [one.summary for one in activities(await handle.fetch_history())]
     trace = read_trace(history)
     lines = list(Progress().fresh(trace))
+    fold = EventFold()
+    events = [told for one in history for event in one.events for told in fold.read(event)]
     shown = await standing.view(Run(runs.client, run_id))
     views = (shown, standing.read_view(trace))
-    return "\n".join(map(str, (*listed, *answers, *pages, *summaries, *lines, *views)))
+    return "\n".join(map(str, (*listed, *answers, *pages, *summaries, *lines, *events, *views)))

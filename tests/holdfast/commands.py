@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast.client import RunEvent
 from holdfast.contracts.base import JsonObject
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +33,11 @@ class Ended(NamedTuple):
     def json(self) -> JsonObject:
         """Standard output as a JSON object."""
         return json.loads(self.out)
+
+    @property
+    def events(self) -> list[RunEvent]:
+        """Standard output as events, one on each line."""
+        return [RunEvent.model_validate_json(line) for line in self.out.splitlines()]
 
 
 class Forker(NamedTuple):

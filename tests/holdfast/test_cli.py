@@ -77,11 +77,13 @@ async def test_run_shows_how_it_goes(client: Client) -> None:
 async def test_exit_code_is_the_outcome(
     client: Client, agent: str, code: int, status: str
 ) -> None:
-    """A script sees from the exit code how a run ended, and reads the rest as JSON."""
+    """A script sees from the exit code how a run ended, and reads the rest as JSON on lines."""
     async with worker.run_worker(client, APP):
         ran = await holdfast("run", agent, "go", "--json")
+    *_, last = ran.events
 
-    assert (ran.code, ran.json["status"], ran.err) == (code, status, "")
+    assert (ran.code, ran.err, last.type) == (code, "", "run.completed")
+    assert last.data.model_dump()["status"] == status
 
 
 async def test_input_file_and_limits(client: Client, name: str, tmp_path: Path) -> None:

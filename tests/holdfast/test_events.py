@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from temporalio.client import WorkflowHistory
 
 from holdfast import HoldfastError, histories
-from holdfast.client.cursor import Cursor
+from holdfast.client.cursor import Cursor, shorten_execution
 from holdfast.client.event_data import (
     AnswerReleased,
     RunStarted,
@@ -18,11 +18,12 @@ from holdfast.client.event_data import (
     TurnStarted,
 )
 from holdfast.client.events import DATA_TYPES, EventType, RunEvent
-from holdfast.client.run_reader import Sources
+from holdfast.client.run_reader import Sources, Watched
 from holdfast.client.stream import EventStream
 from holdfast.contracts.run import WORKFLOW_TYPE
 from tests.histories.golden import workflow_type
 from tests.histories.stored import history_file, names, unpack
+from tests.shape.tree import ROOT
 
 VOCABULARY = (
     "run.started turn.started text.delta text.reset turn.completed decision tool.started "
@@ -97,7 +98,8 @@ class Stored:
 
     async def read(self, run_id: str, after: Cursor | None = None) -> list[RunEvent]:
         first, _ = self.chains[run_id][0]
-        stream = EventStream(Sources(self), run_id, first, first=first, after=after or Cursor())
+        run = Watched(run_id, first, shorten_execution(first))
+        stream = EventStream(Sources(self), run, after or Cursor())
         return [event async for event in stream.events()]
 
 
@@ -117,7 +119,7 @@ def by_run(events: Sequence[RunEvent]) -> dict[str, list[RunEvent]]:
 @pytest.mark.parametrize("name", names())
 async def test_any_split_of_the_reading_tells_the_same(name: str) -> None:
     """Wherever a reader stops and comes back, it misses nothing and sees nothing twice."""
-    # SM-05
+    # T-32
     stored = Stored(name)
     for run_id in stored.chains:
         whole = await stored.read(run_id)
@@ -208,6 +210,7 @@ async def test_a_run_that_goes_on_in_new_executions_is_one() -> None:
 
 async def test_words_that_guardrails_look_at_are_not_told_before_they_pass() -> None:
     """An answer that is blocked is told by no event; the one that passes by `answer` alone."""
+    # SM-05
     told = await Stored("guardrails_output").read("guardrails_output")
     judged = await Stored("judges").read("judges")
 
@@ -231,3 +234,15 @@ def test_what_is_no_cursor_is_refused_in_a_line(text: str) -> None:
     assert "is of no event of run 'r' that is kept: leave it out" in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
+
+
+def test_the_page_names_every_type_and_field() -> None:
+    """Whoever reads events in another language looks them up there."""
+    rows: dict[str, set[str]] = {}
+    for line in (ROOT / "docs/events.md").read_text(encoding="utf-8").splitlines():
+        cells = [set(part.split("`")[1::2]) for part in line.split("|")[1:-1]]
+        for name in cells[0] if cells else ():
+            rows.setdefault(name, set()).update(*cells[1:])
+
+    for kind, data in DATA_TYPES.items():
+        assert data.model_fields.keys() - rows[kind] == set(), kind

@@ -1,12 +1,12 @@
 """`holdfast watch`: to come back to a run that somebody left, or that somebody else started."""
 
-import json
 import signal
 
 import pytest
 from temporalio.client import Client
 
 from holdfast import Agent, App, worker
+from holdfast.client import Run, RunEvent
 from holdfast.testing import call, say
 from tests.holdfast.commands import ended, holdfast, seen, started, terminal
 from tests.sample import TOOLS
@@ -78,11 +78,48 @@ async def test_a_run_that_is_over_is_shown_whole(client: Client, name: str) -> N
         stopped = await holdfast("run", "looper", "go", "--id", f"{name}-2", "--max-steps", "2")
     watched = await holdfast("watch", name)
     other = await holdfast("watch", f"{name}-2", "--json")
+    told = [event async for event in Run(client, f"{name}-2").events()]
 
     assert (ran.code, watched.code, watched.err) == (0, 0, "")
     assert watched.out == ran.out
-    assert (stopped.code, other.code, other.json["status"]) == (3, 3, "stopped")
-    assert json.loads(other.out)["run_id"] == f"{name}-2"
+    assert (stopped.code, other.code, other.events) == (3, 3, told)
+
+
+async def test_a_watcher_that_is_killed_is_followed_by_one_that_goes_on(
+    client: Client, name: str
+) -> None:
+    """With the id of the last event that came whole, a script is told the rest, each once."""
+    # T-32
+    async with worker.run_worker(client, APP):
+        await holdfast("run", "sender", "go", "--id", name, "--detach")
+        killed = await started("watch", name, "--json")
+        assert killed.stdout is not None
+        told: list[RunEvent] = []
+        while not told or told[-1].type != "request.opened":
+            told.append(RunEvent.model_validate_json(await killed.stdout.readline()))
+        killed.kill()
+        await killed.wait()
+        await holdfast("approve", name, *await seen(name), "--approver", "alice")
+        back = await holdfast("watch", name, "--json", "--after", told[-1].id)
+    whole = [event async for event in Run(client, name).events()]
+
+    assert (back.code, back.err) == (0, "")
+    assert [*told, *back.events] == whole
+
+
+async def test_what_comes_after_an_event_is_json(client: Client, name: str) -> None:
+    """A transcript has no beginning in its middle, and no cursor but that of an event."""
+    async with worker.run_worker(client, APP):
+        await holdfast("run", "walker", "go", "--id", name)
+    shown = await holdfast("watch", name, "--after", "x")
+    strange = await holdfast("watch", name, "--json", "--after", "x")
+
+    assert (shown.code, strange.code) == (2, 1)
+    assert "--after needs --json" in shown.err
+    assert strange.err == (
+        f"holdfast: cursor 'x' is of no event of run '{name}' that is kept: leave it out to read "
+        "from the beginning\n"
+    )
 
 
 async def test_watching_on_a_terminal_asks(client: Client, name: str) -> None:
