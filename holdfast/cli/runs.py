@@ -18,6 +18,7 @@ from holdfast.cli.watching import Watch
 from holdfast.client import Holdfast, Run
 from holdfast.client.holdfast import fresh_id
 from holdfast.client.listing import STATUSES
+from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.client.stream import open_stream
@@ -82,6 +83,7 @@ async def run(
         domain=domain,
         task_kind=task_kind,
         models=tuple(models or ()),
+        stream=wait or None,
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
     if id is not None and not is_run_id(id):
@@ -125,6 +127,7 @@ async def retry(
         actor=actor,
         retry_of={"run_id": run, "first_execution_run_id": earlier.first_execution},
         models=tuple(models or ()),
+        stream=wait or None,
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
     started = await (
@@ -236,7 +239,7 @@ async def _show_to_end(
     holdfast: Holdfast, run: Run, *, as_json: bool, after: str | None = None
 ) -> NoReturn:
     """Show a run until its end, and exit with the code that says how it ended."""
-    stream = await open_stream(holdfast.client, await run.describe(), after)
+    stream = await open_stream(holdfast.client, await run.describe(), after, LIVE_SECONDS)
     with _detaching(run.id):
         trace = await Watch(run, as_json=as_json).until_over(stream)
     raise typer.Exit(_exit_code(trace))

@@ -12,7 +12,11 @@ from getpass import getpass
 from rich.console import Console
 from rich.text import Text
 
-from holdfast.contracts.texts import escape_invisible, escape_invisible_json
+from holdfast.contracts.texts import (
+    escape_invisible,
+    escape_invisible_json,
+    escape_invisible_lines,
+)
 
 _HANG = 10
 """The column in which a line goes on that is too long: no line of ours begins so far right."""
@@ -58,6 +62,10 @@ class Screen:
     def question(self, text: str) -> None:
         """Write the beginning of a line that somebody ends by typing."""
         self._write(Text(escape_invisible(text), "bold"), "")
+
+    def words(self, text: str) -> None:
+        """Write what a model has just said, behind what it said before, as it comes."""
+        self._write(Text("\n".join(escape_invisible_lines(text)), "dim"), "")
 
     def json(self, text: str) -> None:
         """Write JSON, for programs: no colours, and escapes for what doesn't show."""

@@ -13,6 +13,7 @@ from holdfast.cli import render, screen
 from holdfast.cli.asking import ApprovalPrompt
 from holdfast.cli.screen import Screen
 from holdfast.client import Run, RunEvent
+from holdfast.client.event_data import TextDelta, TextReset
 from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.client.stream import EventStream
 from holdfast.contracts.texts import one_line
@@ -33,6 +34,8 @@ class Watch:
         self._out = Screen(errors=as_json)
         self._progress = Progress()
         self._shown: set[str] = set()
+        self._root = ""
+        self._speaking = False
         asks = not as_json and sys.stdin.isatty() and self._out.is_terminal
         self._prompt = ApprovalPrompt(run, self._out, asks=asks)
 
@@ -48,17 +51,33 @@ class Watch:
             try:
                 while (step := await self._next(steps)) is not StopAsyncIteration:
                     caught_up = caught_up or step is None
-                    if self._as_json:
-                        self._print(step)
-                    elif caught_up:
+                    if isinstance(step, RunEvent):
+                        self._take(step)
+                    if caught_up and not self._as_json:
                         self._show(stream.trace)
             finally:
                 await self._prompt.close()
         return stream.trace
 
-    def _print(self, step: RunEvent | type[StopAsyncIteration] | None) -> None:
-        if isinstance(step, RunEvent):
-            Screen().json(step.model_dump_json())
+    def _take(self, event: RunEvent) -> None:
+        """Print an event as JSON; or words of the run itself, to who reads along."""
+        self._root = self._root or event.run_id
+        if self._as_json:
+            Screen().json(event.model_dump_json())
+        elif self._out.is_terminal and event.run_id == self._root:
+            match event.data:
+                case TextDelta(text=text):
+                    self._speaking = True
+                    self._out.words(text)
+                case TextReset():
+                    self._end_words()
+                case _:
+                    pass
+
+    def _end_words(self) -> None:
+        if self._speaking:
+            self._speaking = False
+            self._out.line("")
 
     async def _next(
         self, steps: AsyncGenerator[RunEvent | None]
@@ -82,6 +101,7 @@ class Watch:
         self._prompt.set_open_requests(open_ids, trace.brief.actor if trace.brief else "")
         if not lines:
             return
+        self._end_words()
         # The line in which somebody types is left, and begun again below the news.
         if interrupted:
             self._out.line("")
