@@ -114,7 +114,7 @@ from tests.builders import (
     unknown,
     yes,
 )
-from tests.contracts import controls
+from tests.contracts import controls, talks
 
 STATE = asked_for(a_call(place="attic"), a_malformed_call(call_id="c2"))
 BUSY = STATE.model_copy(
@@ -151,6 +151,7 @@ LIVE = LiveText(turn=1, attempt=2, seq=7, offset=90, text="Order 1044")
 
 EXAMPLES: list[Contract] = [
     *controls.EXAMPLES,
+    *talks.EXAMPLES,
     a_call(place="attic", count=3, deep={"list": [1, 2.5, None, True, "ä"]}),
     a_malformed_call(),
     a_success(a_call(), {"rows": [1, 2]}),
@@ -323,8 +324,8 @@ EXAMPLES: list[Contract] = [
 def kinds() -> set[str]:
     """The names of all contracts that aren't only the beginning of others."""
     modules = [
-        importlib.import_module(f"{contracts.__name__}.{entry.name}")
-        for entry in pkgutil.iter_modules(contracts.__path__)
+        importlib.import_module(entry.name)
+        for entry in pkgutil.walk_packages(contracts.__path__, f"{contracts.__name__}.")
     ]
     found = {
         thing
