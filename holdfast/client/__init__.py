@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from holdfast.client.holdfast import Holdfast, PendingRequest
     from holdfast.client.listing import RunEntry
     from holdfast.client.run import Run
+    from holdfast.client.session import Session
     from holdfast.contracts.errors import MessageRefused, NoWorker
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Run",
     "RunEntry",
     "RunEvent",
+    "Session",
 ]
 
 __getattr__, __dir__ = exports(
@@ -33,6 +35,7 @@ __getattr__, __dir__ = exports(
         "holdfast.client.holdfast": ("Holdfast", "PendingRequest"),
         "holdfast.client.listing": ("RunEntry",),
         "holdfast.client.run": ("Run",),
+        "holdfast.client.session": ("Session",),
         "holdfast.contracts.errors": ("MessageRefused", "NoWorker"),
     },
 )

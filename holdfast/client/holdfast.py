@@ -17,10 +17,19 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from holdfast import connection
-from holdfast.client.listing import MayWait, RunEntry, Wanted, find_runs, find_waiting
+from holdfast.client.listing import (
+    MayWait,
+    RunEntry,
+    SessionEntry,
+    Wanted,
+    find_runs,
+    find_sessions,
+    find_waiting,
+)
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.client.run import Run
+from holdfast.client.session import Session, SessionOptions, build_session
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import HoldfastError, NoWorker
@@ -88,6 +97,28 @@ class Holdfast:
     def run(self, run_id: str) -> Run:
         """Return a run by its id, whether it exists or not."""
         return Run(self.client, run_id)
+
+    def session(
+        self,
+        id: str | None = None,
+        *,
+        agent: str,
+        queue: str = TASK_QUEUE,
+        **options: Unpack[SessionOptions],
+    ) -> Session:
+        """
+        Return a session by its id, open or not; without an *id* a new one.
+
+        What is said opens it. Raises HoldfastError for an id or an option that no session has.
+        """
+        session_id = fresh_id("session") if id is None else id
+        if not is_run_id(session_id):
+            raise HoldfastError(f"{RUN_ID_RULE}: choose another id than {session_id!r}")
+        return build_session(self.client, queue, session_id, agent, options)
+
+    async def sessions(self, *, limit: int = 20) -> list[SessionEntry]:
+        """Return the latest sessions, open and closed."""
+        return await find_sessions(self.client, limit)
 
     async def start(
         self,
@@ -195,6 +226,6 @@ class Holdfast:
             return None
 
 
-def fresh_id() -> str:
+def fresh_id(kind: str = "run") -> str:
     """Return an id for a run that nobody has named, which can be read out aloud."""
-    return "run-" + "".join(secrets.choice(_ALPHABET) for _ in range(7))
+    return f"{kind}-" + "".join(secrets.choice(_ALPHABET) for _ in range(7))

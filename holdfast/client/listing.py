@@ -1,7 +1,7 @@
 """Which runs there are."""
 
 from datetime import datetime
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from temporalio.client import (
     Client,
@@ -14,11 +14,13 @@ from temporalio.service import RPCError, RPCStatusCode
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE, RunResult
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.run.requests import may_wait_for
 from holdfast.trace.values import TraceStatus
 from holdfast.workflows import run_context
 
 _ALL = f"WorkflowType = '{WORKFLOW_TYPE}'"
+_SESSIONS = f"WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
 _OPEN = f"{_ALL} AND ExecutionStatus = 'Running'"
 
 # Runs of a worker that began without search attributes may wait too.
@@ -50,6 +52,16 @@ class RunEntry(Contract):
     pending: tuple[str, ...]
     started_at: datetime
     ended_at: datetime | None
+
+
+class SessionEntry(Contract):
+    """A session in a list; one that is closed opens again with the next message."""
+
+    session_id: str
+    agent: str | None
+    tenant: str | None
+    status: TraceStatus | Literal["closed"]
+    started_at: datetime
 
 
 class Wanted(NamedTuple):
@@ -139,6 +151,26 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
             "all"
         ) from None
     return found
+
+
+async def find_sessions(client: Client, limit: int) -> list[SessionEntry]:
+    """Return the latest sessions, each once."""
+    found: dict[str, SessionEntry] = {}
+    async for execution in client.list_workflows(_SESSIONS):
+        if execution.status is WorkflowExecutionStatus.CONTINUED_AS_NEW or execution.id in found:
+            continue
+        shown = execution.typed_search_attributes
+        is_closed = execution.status is WorkflowExecutionStatus.COMPLETED
+        found[execution.id] = SessionEntry(
+            session_id=execution.id,
+            agent=shown.get(run_context.NAME),
+            tenant=shown.get(run_context.TENANT),
+            status="closed" if is_closed else await _find_status(client, execution),
+            started_at=execution.start_time,
+        )
+        if len(found) == limit:
+            break
+    return list(found.values())
 
 
 def _quote(value: str) -> str:

@@ -7,9 +7,10 @@ from pydantic import ValidationError
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import RunInput
+from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.run.summaries import describe_validation_error
 
-Sent = TypeVar("Sent", bound=Inbound | RunInput)
+Sent = TypeVar("Sent", bound=Inbound | RunInput | SessionInput)
 
 
 def build(kind: type[Sent], **given: object) -> Sent:

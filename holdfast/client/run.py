@@ -37,6 +37,7 @@ from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.budget import Budget, UsageReport
 from holdfast.contracts.errors import HoldfastError, MessageRefused, NoWorker
 from holdfast.contracts.run import WORKFLOW_TYPE, RunResult, StatusReport
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
@@ -224,7 +225,7 @@ class Run:
             ) from None
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
-        if description.workflow_type != WORKFLOW_TYPE:
+        if description.workflow_type not in {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}:
             kind = description.workflow_type
             raise HoldfastError(f"{self.id!r} is no run of an agent but a {kind!r}")
         return description

@@ -1,0 +1,215 @@
+"""One session, as those who talk in it see it: it opens when something is said."""
+
+import asyncio
+from typing import TypedDict
+from uuid import uuid4
+
+from pydantic import JsonValue, TypeAdapter
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+    WorkflowUpdateStage,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError, RPCStatusCode
+
+from holdfast.client.messages import build
+from holdfast.client.rpc_errors import no_worker, translate_error
+from holdfast.client.run import RPC_TIMEOUT, Run
+from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import HoldfastError, MessageRefused, NoWorker
+from holdfast.contracts.run import RunResult
+from holdfast.contracts.sessions.messages import (
+    SESSION_WORKFLOW_TYPE,
+    CloseSignal,
+    ConversationPage,
+    MessageReceipt,
+    MessageSignal,
+    OutcomeReport,
+    SessionInput,
+    SessionReport,
+)
+
+_OUTCOME = TypeAdapter(OutcomeReport)
+_PAGE = TypeAdapter(ConversationPage)
+_REPORT = TypeAdapter(SessionReport)
+
+FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS = 0.05, 1.0
+"""Between two looks at the outcome of a message; each is half as long again as the one before."""
+
+
+class SessionOptions(TypedDict, total=False):
+    """What else a session opens with; each is a field of its input (docs/sessions.md)."""
+
+    tenant: str | None
+    actor: str | None
+    budget: Budget | None
+    session_budget: Budget | None
+    idle_timeout: float | None
+    context: dict[str, JsonValue] | None
+    metadata: dict[str, JsonValue] | None
+
+
+class Session:
+    """
+    One session, which need not be open: what is said opens it.
+
+    `run` is the same as a run, for what waits for people and for steering. Methods raise what
+    those of a run raise; what the session doesn't take raises MessageRefused.
+    """
+
+    def __init__(self, client: Client, queue: str, session_id: str, brief: SessionInput) -> None:
+        self.run = Run(client, session_id)
+        self._client, self._queue, self._brief = client, queue, brief
+        self._checked = False
+
+    @property
+    def id(self) -> str:
+        """The id of the session, which is that of its workflow."""
+        return self.run.id
+
+    async def send(
+        self,
+        text: str,
+        *,
+        message_id: str | None = None,
+        actor: str | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+    ) -> MessageReceipt:
+        """
+        Say something, and return its place once the session has taken it.
+
+        The same *message_id* again changes nothing. Raises HoldfastError where the session is
+        another tenant's.
+        """
+        name = message_id or uuid4().hex
+        message = build(MessageSignal, message_id=name, text=text, actor=actor, metadata=metadata)
+        await self._require_tenant()
+        receipt = await self._send(message)
+        if not receipt.accepted:
+            raise MessageRefused(receipt.reason, receipt.code)
+        return receipt
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        message_id: str | None = None,
+        actor: str | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+    ) -> RunResult:
+        """Say something, wait however long the work on it takes, and return what it came to."""
+        receipt = await self.send(text, message_id=message_id, actor=actor, metadata=metadata)
+        return await self.wait_for(receipt.message_id)
+
+    async def wait_for(self, message_id: str) -> RunResult:
+        """Wait until the work on a message is done, and return what it came to."""
+        pause = FIRST_POLL_SECONDS
+        while True:
+            try:
+                found = await self.outcome(message_id)
+            except NoWorker:
+                found = OutcomeReport(state="working")
+            if found.state in {"done", "unknown"}:
+                break
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+        if found.result is None:
+            raise HoldfastError(
+                f"session {self.id!r} keeps no result of message {message_id!r}: "
+                "what was said is in its conversation"
+            )
+        return found.result
+
+    async def outcome(self, message_id: str) -> OutcomeReport:
+        """Return where the work on a message stands, and what it came to."""
+        return await self.run.query("outcome", _OUTCOME, {"message_id": message_id})
+
+    async def conversation(self, offset: int = 0, limit: int = 1000) -> ConversationPage:
+        """Return what was said, of what the session carries, from an offset on."""
+        await self._require_tenant(open_alone=False)
+        return await self.run.query("conversation", _PAGE, {"offset": offset, "limit": limit})
+
+    async def report(self) -> SessionReport:
+        """Return what the session is, and how far it is."""
+        return await self.run.query("session", _REPORT)
+
+    async def close(self, reason: str | None = None, *, by: str | None = None) -> None:
+        """Have it end when what was said before is answered."""
+        await self._require_tenant()
+        await self.run.signal("close", build(CloseSignal, reason=reason, by=by))
+
+    async def _require_tenant(self, *, open_alone: bool = True) -> None:
+        """
+        Refuse a session of another tenant.
+
+        One that is closed refuses by itself whoever would open it; to read it is refused here.
+        """
+        if self._checked:
+            return
+        try:
+            found = await self._client.get_workflow_handle(self.id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return
+            raise translate_error(error, self._client, self.id) from None
+        if found.workflow_type != SESSION_WORKFLOW_TYPE:
+            raise HoldfastError(f"{self.id!r} is no session but a {found.workflow_type!r}")
+        if open_alone and found.status is not WorkflowExecutionStatus.RUNNING:
+            return
+        if (await self.report()).tenant != self._brief.tenant:
+            raise HoldfastError(f"there is no session {self.id!r} of this tenant")
+        self._checked = True
+
+    async def _send(self, message: MessageSignal) -> MessageReceipt:
+        start = WithStartWorkflowOperation[object, object](
+            SESSION_WORKFLOW_TYPE,
+            self._brief.model_dump(mode="json", exclude_unset=True),
+            id=self.id,
+            task_queue=self._queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        )
+        try:
+            update = await self._client.start_update_with_start_workflow(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open
+                "send",
+                message.model_dump(mode="json", exclude_unset=True),
+                id=message.message_id,
+                start_workflow_operation=start,
+                wait_for_stage=WorkflowUpdateStage.COMPLETED,
+                rpc_timeout=RPC_TIMEOUT * 10,
+            )
+            answer: JsonValue = await update.result()
+        except WorkflowUpdateRPCTimeoutOrCancelledError:
+            raise no_worker(self.id) from None
+        except WorkflowUpdateFailedError as error:
+            raise await self._explain(error) from None
+        except RPCError as error:
+            raise await self._explain(error) from None
+        if isinstance(answer, dict) and answer.get("accepted") is False:
+            raise HoldfastError(f"session {self.id!r} can't take that: {answer.get('reason')}")
+        return MessageReceipt.model_validate(answer)
+
+    async def _explain(self, error: WorkflowUpdateFailedError | RPCError) -> HoldfastError:
+        """Say why a session didn't take a message: where it didn't open it says so itself."""
+        handle = self._client.get_workflow_handle(self.id)
+        try:
+            if (await handle.describe()).status is WorkflowExecutionStatus.FAILED:
+                await handle.result()
+        except WorkflowFailureError as failed:
+            return HoldfastError(f"session {self.id!r} didn't open: {failed.cause}")
+        except RPCError:
+            pass
+        why = error.cause if isinstance(error, WorkflowUpdateFailedError) else error
+        return HoldfastError(f"session {self.id!r} took no message: {why}")
+
+
+def build_session(
+    client: Client, queue: str, session_id: str, agent: str, options: SessionOptions
+) -> Session:
+    """Return a session; raises HoldfastError for what no session can begin with."""
+    brief = build(SessionInput, agent=agent, **options)
+    return Session(client, queue, session_id, brief)
