@@ -21,6 +21,7 @@ from holdfast.run.limits import triggers
 from holdfast.trace.progress import Progress
 from holdfast.trace.values import Trace
 
+FIND_WORKER = "find_worker"
 STALL_TIMEOUT_SECONDS = 5.0
 """Seconds; a worker that is there takes a workflow task within milliseconds."""
 
@@ -144,8 +145,14 @@ def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
         queue = description.task_queue
         yield f"no worker answers on task queue {queue!r}: {START_A_WORKER}"
     for activity in raw.pending_activities:
-        if activity.attempt > 1:
-            reason = one_line(activity.last_failure.message)
-            begins = activity.next_attempt_schedule_time
-            begin = f" at {begins.ToDatetime():%H:%M:%S} UTC" if begins.seconds else ""
-            yield f"{activity.activity_type.name}, attempt {activity.attempt}{begin}: {reason}"
+        if activity.attempt <= 1:
+            continue
+        reason = one_line(activity.last_failure.message)
+        if activity.activity_type.name == FIND_WORKER:
+            until = activity.expiration_time.ToDatetime()
+            ends = f"'holdfast cancel {description.id}' ends that"
+            yield f"{reason}; one that has is looked for until {until:%H:%M:%S} UTC, {ends}"
+            continue
+        begins = activity.next_attempt_schedule_time
+        begin = f" at {begins.ToDatetime():%H:%M:%S} UTC" if begins.seconds else ""
+        yield f"{activity.activity_type.name}, attempt {activity.attempt}{begin}: {reason}"

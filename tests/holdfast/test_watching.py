@@ -1,5 +1,6 @@
 """`holdfast watch`: to come back to a run that somebody left, or that somebody else started."""
 
+import re
 import signal
 
 import pytest
@@ -120,6 +121,24 @@ async def test_what_comes_after_an_event_is_json(client: Client, name: str) -> N
         f"holdfast: cursor 'x' is of no event of run '{name}' that is kept: leave it out to read "
         "from the beginning\n"
     )
+
+
+async def test_an_agent_that_no_worker_has(client: Client, name: str) -> None:
+    """Whoever mistyped a name is told once: how long it is looked for, and what ends that."""
+    async with worker.run_worker(client, APP):
+        mistyped = await started("run", "sendr", "go", "--id", name)
+        assert mistyped.stderr is not None
+        told = (await mistyped.stderr.readline()).decode()
+        await holdfast("cancel", name)
+        left = await ended(mistyped)
+
+    assert re.fullmatch(
+        "this worker has no agent 'sendr'; one that has is looked for until [0-9:]{8} UTC, "
+        f"'holdfast cancel {name}' ends that\n",
+        told,
+    )
+    assert (left.code, left.err) == (1, "")
+    assert "no agent 'sendr' in this app (known: looper, sender, walker)" in left.out
 
 
 async def test_watching_on_a_terminal_asks(client: Client, name: str) -> None:
