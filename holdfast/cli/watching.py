@@ -150,7 +150,7 @@ def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
         reason = one_line(activity.last_failure.message)
         if activity.activity_type.name == FIND_WORKER:
             until = activity.expiration_time.ToDatetime()
-            ends = f"'holdfast cancel {description.id}' ends that"
+            ends = f"'{screen.command('cancel', description.id)}' ends that"
             yield f"{reason}; one that has is looked for until {until:%H:%M:%S} UTC, {ends}"
             continue
         begins = activity.next_attempt_schedule_time

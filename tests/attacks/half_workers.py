@@ -10,6 +10,7 @@ from temporalio.worker import Worker
 
 from holdfast import App, worker
 from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.agent_session import AgentSession
 from tests.running import Runs
 
 
@@ -22,7 +23,7 @@ def no_decisions(make: Callable[..., Worker]) -> Callable[..., Worker]:
 
 
 def _make_without_runs(make: Callable[..., Worker], *given: Client, **options: object) -> Worker:
-    kept = options.get("workflows") != [AgentRun]
+    kept = options.get("workflows") != [AgentRun, AgentSession]
     return make(*given, **options if kept else {**options, "workflows": []})
 
 

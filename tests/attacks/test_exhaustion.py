@@ -297,6 +297,7 @@ import asyncio, sys
 from pathlib import Path
 from tests.attacks import hostile
 from tests.attacks.outside import nobody
+from tests.builders import admitted
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.sandbox.sandbox import Sandbox
 

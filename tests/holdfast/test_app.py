@@ -173,7 +173,7 @@ LOOK = _look()
         ),
         pytest.param(
             {"tiers": Tiers(full="it"), "output": HostedTool},
-            "give tools, subagents, backtracking and output to them",
+            "give tools, subagents, handoffs, backtracking and output to them",
             id="an output of tiers",
         ),
         pytest.param({"tools": [LOOK, LOOK]}, "it has tool 'look' twice", id="a tool twice"),
