@@ -32,7 +32,7 @@ class SubAgent:
     @property
     def tool_name(self) -> str:
         """The tool by which the model gives it a task."""
-        return f"delegate_to_{_NO_NAME_CHARS.sub('_', self.agent).strip('_')}"
+        return _name_tool("delegate_to", self.agent)
 
     @property
     def delegation(self) -> Delegation:
@@ -59,7 +59,7 @@ class Handoff:
     @property
     def tool_name(self) -> str:
         """The tool by which the model hands over."""
-        return f"transfer_to_{_NO_NAME_CHARS.sub('_', self.agent).strip('_')}"
+        return _name_tool("transfer_to", self.agent)
 
     @property
     def delegation(self) -> Delegation:
@@ -71,6 +71,10 @@ class Handoff:
             handoff=True,
             prepare=None if self.prepare is None else self.prepare.contract.name,
         )
+
+
+def _name_tool(purpose: str, agent: str) -> str:
+    return f"{purpose}_{_NO_NAME_CHARS.sub('_', agent).strip('_')}"
 
 
 def check_handoff(handoff: Handoff) -> list[str]:

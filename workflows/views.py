@@ -116,7 +116,7 @@ def pending(state: RunState) -> tuple[Request, ...]:
         if (more := size(request) - size(told[offset])) <= max(left, 0):
             told[offset] = request
             left -= more
-    shown = _page(tuple(told), PageQuery(limit=MAX_COUNT))
+    shown = select_page(tuple(told), PageQuery(limit=MAX_COUNT))
     if len(shown) == len(told):
         return shown
     note = f"{len(told) - len(shown)} more requests: see page {{offset: {len(shown)}}}"
@@ -126,7 +126,7 @@ def pending(state: RunState) -> tuple[Request, ...]:
 
 def pending_page(state: RunState, query: PageQuery) -> PendingPage:
     """Answer the query `pending` with a page of requests, which are whole."""
-    shown, total = _page(state.requests, query), len(state.requests)
+    shown, total = select_page(state.requests, query), len(state.requests)
     return PendingPage(
         items=shown, total=total, next_offset=_next_offset(query, len(shown), total)
     )
@@ -170,7 +170,7 @@ def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryo
 
 
 def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> TranscriptPage:
-    shown, total = _page(items, query), len(items)
+    shown, total = select_page(items, query), len(items)
     return TranscriptPage(
         items=shown, total=total, next_offset=_next_offset(query, len(shown), total)
     )
@@ -204,7 +204,7 @@ def _redact_item(item: TranscriptItem, told: frozenset[str]) -> TranscriptItem:
             return item
 
 
-def _page(entries: tuple[Entry, ...], query: PageQuery) -> tuple[Entry, ...]:
+def select_page(entries: tuple[Entry, ...], query: PageQuery) -> tuple[Entry, ...]:
     """Return at most so many entries as were asked for, and never more than can be sent."""
     end, taken = query.offset, 0
     for entry in entries[query.offset : query.offset + query.limit]:

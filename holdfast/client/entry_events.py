@@ -170,8 +170,8 @@ def _tell_judgement(run: TraceBuilder, note: AuditLine) -> Iterator[Told]:
 
 
 def _find_layer(run: TraceBuilder, name: str) -> Layer | None:
-    specs = (*run.agent.guardrails, *run.agent.acceptance) if run.agent else ()
-    return next((spec.layer for spec in specs if spec.name == name), None)
+    spec = run.find_guardrail(name)
+    return None if spec is None else spec.layer
 
 
 def tell_message(said: MessageTrace) -> Iterator[Told]:

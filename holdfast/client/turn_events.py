@@ -15,7 +15,7 @@ from holdfast.client.event_data import (
     TurnStarted,
 )
 from holdfast.client.events import EventType
-from holdfast.contracts.calls import ToolResult
+from holdfast.contracts.calls import Purpose, ToolResult
 from holdfast.contracts.decisions import Decided
 from holdfast.run.answers import WITHHELD
 from holdfast.trace.builder import TraceBuilder
@@ -94,9 +94,9 @@ class _CallNews:
                     pass
         call, before = self._call, self._before
         if _has_begun(call) and (before is None or not _has_begun(before)):
-            yield self._tell_beginning()
+            yield self._tell_beginning(call.call.name, "call", call.draft_id)
         if call.result is not None and (before is None or before.result is None):
-            yield self._tell_result(call.result)
+            yield self._tell_result(call, call.call.name, "call", call.result)
 
     def _tell_decision(self, ruled: DecisionTrace) -> Told:
         ruling, hidden = ruled.ruling, serves_guarded_run(self._run)
@@ -118,55 +118,35 @@ class _CallNews:
 
     def _tell_auxiliary(self, before: AuxiliaryCall | None, ran: AuxiliaryCall) -> Iterator[Told]:
         if before is None:
-            started = ToolStarted(
-                turn=self._turn.number,
-                index=self._index,
-                call_id=self._call.call.call_id,
-                name=ran.tool,
-                purpose=ran.purpose,
-                arguments=find_arguments(self._run, self._call.call),
-                draft_id=ran.draft_id,
-            )
-            yield EventType.TOOL_STARTED, started
+            yield self._tell_beginning(ran.tool, ran.purpose, ran.draft_id)
         if ran.result is not None and (before is None or before.result is None):
-            completed = ToolCompleted(
-                turn=self._turn.number,
-                index=self._index,
-                call_id=self._call.call.call_id,
-                name=ran.tool,
-                purpose=ran.purpose,
-                ran=ran.started_at is not None,
-                result=show_result(self._run, ran.result),
-                attempts=ran.attempts,
-                elapsed_ms=ran.elapsed_ms,
-            )
-            yield EventType.TOOL_COMPLETED, completed
+            yield self._tell_result(ran, ran.tool, ran.purpose, ran.result)
 
-    def _tell_beginning(self) -> Told:
-        call = self._call
+    def _tell_beginning(self, name: str, purpose: Purpose, draft_id: str) -> Told:
         started = ToolStarted(
             turn=self._turn.number,
             index=self._index,
-            call_id=call.call.call_id,
-            name=call.call.name,
-            purpose="call",
-            arguments=find_arguments(self._run, call.call),
-            draft_id=call.draft_id,
+            call_id=self._call.call.call_id,
+            name=name,
+            purpose=purpose,
+            arguments=find_arguments(self._run, self._call.call),
+            draft_id=draft_id,
         )
         return EventType.TOOL_STARTED, started
 
-    def _tell_result(self, result: ToolResult) -> Told:
-        call = self._call
+    def _tell_result(
+        self, ran: Call | AuxiliaryCall, name: str, purpose: Purpose, result: ToolResult
+    ) -> Told:
         completed = ToolCompleted(
             turn=self._turn.number,
             index=self._index,
-            call_id=call.call.call_id,
-            name=call.call.name,
-            purpose="call",
-            ran=call.started_at is not None,
+            call_id=self._call.call.call_id,
+            name=name,
+            purpose=purpose,
+            ran=ran.started_at is not None,
             result=show_result(self._run, result),
-            attempts=call.attempts,
-            elapsed_ms=call.elapsed_ms,
+            attempts=ran.attempts,
+            elapsed_ms=ran.elapsed_ms,
         )
         return EventType.TOOL_COMPLETED, completed
 

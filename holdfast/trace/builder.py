@@ -222,14 +222,15 @@ class TraceBuilder:
 
     def find_command_guardrail(self, call_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which a command runs as this call: its name and a number."""
-        return self._find_guardrail(call_id.rpartition("~")[0])
+        return self.find_guardrail(call_id.rpartition("~")[0])
 
     def find_judge(self, run_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which another agent judges in this run."""
-        spec = self._find_guardrail(run_id.rpartition(".")[2].rpartition("-")[0])
+        spec = self.find_guardrail(run_id.rpartition(".")[2].rpartition("-")[0])
         return spec if spec is not None and spec.agent is not None else None
 
-    def _find_guardrail(self, name: str) -> GuardrailSpec | None:
+    def find_guardrail(self, name: str) -> GuardrailSpec | None:
+        """Return the guardrail or acceptance check of this name, if the run has one."""
         known = (*self.agent.guardrails, *self.agent.acceptance) if self.agent else ()
         return next((spec for spec in known if spec.name == name), None)
 

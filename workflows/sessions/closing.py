@@ -3,13 +3,14 @@
 from temporalio import workflow
 
 from holdfast.activities.sessions.keeping import SessionActivities
-from holdfast.contracts.bounds import MAX_PAGE_BYTES, size
+from holdfast.contracts.bounds import MAX_COUNT
 from holdfast.contracts.sessions.archive import ArchivedPage
 from holdfast.contracts.sessions.messages import ConversationTurn
 from holdfast.run.sessions.messages import require_session
 from holdfast.run.sessions.opening import leave_session
 from holdfast.workflows import options
 from holdfast.workflows.run_context import RunContext
+from holdfast.workflows.views import PageQuery, select_page
 
 
 async def archive_session(run: RunContext) -> bool:
@@ -26,7 +27,7 @@ async def archive_conversation(run: RunContext) -> None:
     """Archive what was said since the last time, in pages."""
     session = require_session(run.state)
     while begin := _select_new_turns(run):
-        items = _select_page(begin)
+        items = select_page(begin, PageQuery(limit=MAX_COUNT))
         page = ArchivedPage(
             tenant=run.state.brief.tenant,
             session_id=run.state.run_id,
@@ -45,10 +46,3 @@ async def archive_conversation(run: RunContext) -> None:
 def _select_new_turns(run: RunContext) -> tuple[ConversationTurn, ...]:
     session = require_session(run.state)
     return session.conversation[max(session.archived - session.first_offset, 0) :]
-
-
-def _select_page(items: tuple[ConversationTurn, ...]) -> tuple[ConversationTurn, ...]:
-    left, end = MAX_PAGE_BYTES, 0
-    while end < len(items) and (left := left - size(items[end])) >= 0:
-        end += 1
-    return items[: max(end, 1)]

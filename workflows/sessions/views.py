@@ -6,7 +6,6 @@ from datetime import datetime
 from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.base import Inbound
-from holdfast.contracts.bounds import MAX_PAGE_BYTES, size
 from holdfast.contracts.sessions.archive import ArchivedSession, LeftQuery
 from holdfast.contracts.sessions.messages import (
     ConversationPage,
@@ -16,7 +15,7 @@ from holdfast.contracts.sessions.messages import (
 from holdfast.contracts.state import CallState, RunState
 from holdfast.run.sessions import messages
 from holdfast.run.sessions.opening import leave_session
-from holdfast.workflows.views import PageQuery
+from holdfast.workflows.views import PageQuery, select_page
 
 
 class OutcomeQuery(Inbound):
@@ -37,16 +36,10 @@ def conversation(state: RunState, query: PageQuery) -> ConversationPage:
     """Answer the query `conversation` with the first that is carried from an offset on."""
     session = messages.require_session(state)
     first = max(query.offset, session.first_offset)
-    begin, taken = first - session.first_offset, 0
-    end = begin
-    for turn in session.conversation[begin : begin + query.limit]:
-        taken += size(turn)
-        if taken > MAX_PAGE_BYTES and end > begin:
-            break
-        end += 1
+    carried = PageQuery(offset=first - session.first_offset, limit=query.limit)
     return ConversationPage(
         first_offset=first,
-        items=session.conversation[begin:end],
+        items=select_page(session.conversation, carried),
         total=session.first_offset + len(session.conversation),
     )
 
