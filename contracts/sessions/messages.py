@@ -82,7 +82,6 @@ class MessageReceipt(Contract):
     state: MessageState | Literal["refused"]
     reason: str = Field(default="", exclude_if=not_)
     code: OutcomeCode = Field(default="accepted", exclude_if=lambda code: code == "accepted")
-    accepted: bool = Field(default=True, exclude=True)
 
 
 class OutcomeReport(Contract):

@@ -90,7 +90,7 @@ class Session:
         message = build(MessageSignal, message_id=name, text=text, actor=actor, metadata=metadata)
         await self._require_tenant()
         receipt = await self._send(message)
-        if not receipt.accepted:
+        if receipt.state == "refused":
             raise MessageRefused(receipt.reason, receipt.code)
         return receipt
 

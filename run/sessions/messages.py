@@ -66,7 +66,6 @@ def accept_message(
             state="refused",
             reason=full,
             code="full",
-            accepted=False,
         )
     number = session.messages + 1
     queued = QueuedMessage(

@@ -1,9 +1,14 @@
 """Sessions from Python."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
 from holdfast import HoldfastError
-from holdfast.client import Holdfast
+from holdfast.client import Holdfast, MessageRefused
+from holdfast.contracts.sessions.bounds import MAX_WAITING_MESSAGES
+from holdfast.testing import call
 from tests.sample import scripted
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talks
@@ -36,6 +41,26 @@ async def test_asking_opens_a_session_and_opens_it_again(talks: Talks) -> None:
 
     assert said == ["one", "one", "two", "one + two"]
     assert listed[session.id] in {"idle", "running"}
+
+
+async def test_a_session_that_is_full_says_so(talks: Talks, tmp_path: Path) -> None:
+    """What it has no room for is refused at once, and nobody waits for an answer to it."""
+    log = f"{tmp_path}/log"
+    app = scripted(lambda turn: call("hold", log=log) if len(turn.transcript) == 1 else echo(turn))
+    async with talks.working(app):
+        session = Holdfast(talks.runs.client).session(agent="it", queue=talks.runs.queue)
+        await session.send("first", message_id="m-0")
+        while (await session.outcome("m-0")).state != "working":  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        for number in range(MAX_WAITING_MESSAGES):
+            await session.send("more", message_id=f"m-{number + 1}")
+        with pytest.raises(MessageRefused, match="send it again when one is answered") as refused:
+            await session.ask("too much")
+        await session.close()
+        Path(f"{log}.go").touch()
+        await talks.runs.client.get_workflow_handle(session.id).result()
+
+    assert refused.value.code == "full"
 
 
 def test_an_id_that_no_session_can_have_is_refused(talks: Talks) -> None:

@@ -149,8 +149,18 @@ class Inbox:
     def _count(self, batch: Sequence[InboundMessage]) -> None:
         self._judged.set()
         self._judged = asyncio.Event()
-        refused = sum(not (one.disposition and one.disposition.accepted) for one in batch)
+        refused = sum(_counts_as_refusal(one.disposition) for one in batch)
         self._lately.extend([workflow.now()] * min(refused, MAX_REFUSALS_PER_WINDOW))
+
+
+def _counts_as_refusal(outcome: MessageOutcome | MessageReceipt | None) -> bool:
+    match outcome:
+        case None:
+            return True
+        case MessageReceipt(state=state):
+            return state == "refused"
+        case MessageOutcome(accepted=accepted):
+            return not accepted
 
 
 async def take_turn() -> None:

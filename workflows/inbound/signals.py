@@ -126,7 +126,7 @@ class SignalHandler:
         now = workflow.now()
         self._run.state, receipt = sessions.accept_message(self._run.state, message, now)
         inbound.disposition = receipt
-        return None if receipt.accepted else receipt.reason
+        return receipt.reason or None
 
     def _close(self, inbound: InboundMessage, message: CloseSignal) -> None:
         said = f": {message.reason}" if message.reason else ""
