@@ -96,7 +96,9 @@ class Surroundings(NamedTuple):
 
 def adapters(app: App) -> dict[str, ModelAdapter]:
     """All providers by the word before the colon in a model's name."""
-    return build_adapters(Setup(app.scripts, app.chat_servers, settings.variable))
+    return build_adapters(
+        Setup(app.scripts, app.chat_servers, settings.variable, plugged=app.adapters)
+    )
 
 
 def _require_adapters(app: App) -> dict[str, ModelAdapter]:

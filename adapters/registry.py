@@ -1,6 +1,6 @@
 """The providers, one line for each: what else is asked of one, its adapter says."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -18,13 +18,15 @@ class Setup:
     """
     What adapters are made with: the words of an app, and the worker's environment.
 
-    A server that says nothing for as long as `idle` is given up.
+    A server that says nothing for as long as `idle` is given up. `plugged` are adapters of the
+    app's own.
     """
 
     scripts: Mapping[str, Script] = field(default_factory=dict[str, Script])
     chat_servers: Mapping[str, ChatServer] = field(default_factory=dict[str, ChatServer])
     variable: Environment = lambda _: None
     idle: timedelta = IDLE_TIMEOUT
+    plugged: Sequence[ModelAdapter] = ()
 
 
 PROVIDERS: Mapping[str, Callable[[Setup], ProviderAdapter]] = {
@@ -36,7 +38,8 @@ PROVIDERS: Mapping[str, Callable[[Setup], ProviderAdapter]] = {
 
 
 def build_adapters(setup: Setup) -> dict[str, ModelAdapter]:
-    """Return the adapters of all providers, and the one that asks nobody."""
+    """Return the adapters of all providers, the app's own too, and the one that asks nobody."""
     scripted = ScriptedAdapter(setup.scripts)
     asking = {name: build(setup) for name, build in PROVIDERS.items()}
-    return {scripted.provider: scripted, **asking}
+    plugged = {adapter.provider: adapter for adapter in setup.plugged}
+    return {scripted.provider: scripted, **asking, **plugged}

@@ -11,7 +11,7 @@ from types import TracebackType
 from pydantic import TypeAdapter, ValidationError
 
 from holdfast.activities.notifications import Webhook
-from holdfast.adapters.base import ModelAdapter
+from holdfast.adapters.base import ModelAdapter, ProviderAdapter
 from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, validate
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.adapters.scripted import Script
@@ -36,6 +36,7 @@ from holdfast.validation import (
     check_hosted_tools,
     check_limits,
     check_sampling,
+    require_adapters,
 )
 
 MAX_NAME_CHARS = 100
@@ -55,7 +56,8 @@ class App:
     with. *queue* is where its runs are, unless HOLDFAST_TASK_QUEUE says where; apps that have
     nothing to do with each other belong on different ones. *scripts* gives the models named
     `scripted:NAME` their words, *chat_servers* are where models named `openai-chat:SERVER/NAME`
-    are asked. *policy* is the path of a policy file (docs/policy.md), relative to the working
+    are asked, *adapters* speak to providers that Holdfast doesn't know (docs/adapters.md).
+    *policy* is the path of a policy file (docs/policy.md), relative to the working
     directory; without one the defaults of the risk classes decide. *archive* is where sessions are
     kept that are closed (docs/sessions.md), as in "file:archive". *notify* is who is told when a
     run waits for a person.
@@ -69,6 +71,7 @@ class App:
         queue: str = TASK_QUEUE,
         scripts: Mapping[str, Script] | None = None,
         chat_servers: Mapping[str, ChatServer] | None = None,
+        adapters: Sequence[ProviderAdapter] = (),
         policy: str | Path | None = None,
         notify: Webhook | None = None,
         archive: str | None = None,
@@ -91,6 +94,7 @@ class App:
         for called, server in self.chat_servers.items():
             if flaw := _check_chat_server(server):
                 raise AppError(f"chat server {called!r}: {flaw}")
+        self.adapters = require_adapters(adapters)
         for agent in self.agents:
             if flaws := check_field_types(agent):
                 raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
@@ -194,7 +198,7 @@ class App:
             found.append("its settings are no ModelSettings: write ModelSettings(...)")
         if found := [
             *found,
-            *check_hosted_tools(agent),
+            *check_hosted_tools(agent, self._unconnected_adapters),
             *check_controls(agent),
             *self._check_delegates(agent),
             *self._check_subagents(agent),
@@ -209,7 +213,7 @@ class App:
     @cached_property
     def _unconnected_adapters(self) -> Mapping[str, ModelAdapter]:
         """Adapters that know no key: they are only asked what their models take."""
-        return build_adapters(Setup(chat_servers=self.chat_servers))
+        return build_adapters(Setup(chat_servers=self.chat_servers, plugged=self.adapters))
 
     def _check_delegates(self, agent: Agent) -> list[str]:
         """Name agents that others are to ask, and that can't be asked."""

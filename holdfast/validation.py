@@ -5,13 +5,15 @@ from datetime import timedelta
 from pathlib import Path
 from types import UnionType
 
-from holdfast.adapters.base import ModelAdapter
+from holdfast.adapters.base import ModelAdapter, ProviderAdapter
+from holdfast.adapters.contract import find_missing_methods
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.agent import Agent
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
+from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import HostedTool
@@ -20,6 +22,8 @@ from holdfast.guardrails.definition import Guardrail
 from holdfast.run.limits import fallback
 from holdfast.tools.tool import Tool
 
+_PROVIDER = Pattern(r"[a-z][a-z0-9_\-]*")
+_VARIABLE = Pattern(r"[A-Z_][A-Z0-9_]*")
 _HOSTED_TYPE = Pattern(r"([a-z_]+?)(_preview)?(_\d[\d_]*)?")
 
 FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
@@ -53,12 +57,34 @@ MIN_CONTEXT_BYTES = 1000
 """Bytes; a goal and a turn or two."""
 
 
-def check_hosted_tools(agent: Agent) -> list[str]:
+def require_adapters(adapters: Sequence[ProviderAdapter]) -> tuple[ProviderAdapter, ...]:
+    """Return an app's own adapters; raises AppError with what keeps them from being asked."""
+    taken = list(build_adapters(Setup()))
+    found: list[str] = []
+    for adapter in adapters:
+        name = f"adapter {type(adapter).__name__!r}"
+        if missing := find_missing_methods(adapter):
+            found.append(f"{name}: it lacks {', '.join(missing)} (see holdfast.testing)")
+            continue
+        provider = adapter.provider
+        if not _PROVIDER.fits(provider):
+            found.append(f"{name}: its provider {provider!r} is no word of small letters")
+        elif provider in taken:
+            found.append(f"{name}: there is a provider {provider!r} already")
+        if not all(map(_VARIABLE.fits, adapter.credentials)):
+            found.append(f"{name}: its credentials are names of variables, never the keys")
+        taken.append(provider)
+    if found:
+        raise AppError("; ".join(found))
+    return tuple(adapters)
+
+
+def check_hosted_tools(agent: Agent, adapters: Mapping[str, ModelAdapter]) -> list[str]:
     """Name what may not be hosted: it has run before anybody can be asked."""
     if isinstance(agent.hosted, HostedTool):
         return ["its hosted tools are a list: write hosted=[...]"]
     found: list[str] = []
-    types = collect_hosted_types()
+    types = _collect_hosted_types(adapters.values())
     for tool in agent.hosted:
         if not isinstance(tool, HostedTool):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
             found.append(
@@ -80,10 +106,10 @@ def check_hosted_tools(agent: Agent) -> list[str]:
     return found
 
 
-def collect_hosted_types() -> dict[str, set[str]]:
+def _collect_hosted_types(adapters: Iterable[ModelAdapter]) -> dict[str, set[str]]:
     """Return what providers run themselves, by our name, with each type that it has on a wire."""
     found: dict[str, set[str]] = {}
-    for adapter in build_adapters(Setup()).values():
+    for adapter in adapters:
         for name, kind in adapter.hosted_tools.items():
             found.setdefault(name, set()).add(kind)
     return found
