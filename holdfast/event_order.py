@@ -119,8 +119,8 @@ class EventOrder:
         """
         return self._was_asked and bool(self._running)
 
-    def arrive(self, jobs: Sequence[WorkflowActivationJob]) -> None:
-        """Take what a workflow task brings."""
+    def arrive(self, jobs: Sequence[WorkflowActivationJob], started_event_id: int) -> None:
+        """Take what a workflow task brings, whose start is this event of the history."""
         ended = [job for job in jobs if job.resolve_activity.is_local]
         self._resolved += ended
         self._running -= {job.resolve_activity.seq for job in ended}
@@ -130,8 +130,10 @@ class EventOrder:
         messages = [job for job, kind in kinds if kind in MESSAGES]
         others = [job for job, kind in kinds if kind not in AT_ONCE | MESSAGES]
         last = self._waiting[-1] if self._waiting else None
-        if last and not (last.opened or self._wrote or self._wrote_before):
-            # A replay takes two tasks for one where neither the first nor the one before it wrote.
+        apart = self._wrote or self._wrote_before or _is_buffered(messages, started_event_id)
+        if last and not (last.opened or apart):
+            # A replay takes two tasks for one where neither the first nor the one before it wrote,
+            # and nothing came between the end of the first and the order for the second.
             last.messages += messages
             last.others += others
         else:
@@ -249,7 +251,7 @@ class _OrderedInstance(WorkflowInstance):
             refused = [job for job in jobs if job.HasField("do_update")]
             whole.successful.commands.extend(map(_build_refusal, refused))
             jobs = [job for job in jobs if not job.HasField("do_update")]
-        self._order.arrive(jobs)
+        self._order.arrive(jobs, act.history_length)
         at_once = [job for job in jobs if _kind(job) in AT_ONCE]
         bare: WorkflowActivation | None = None
         for heard in chain([at_once] if at_once else [], self._order.hear()):
@@ -284,6 +286,17 @@ class _OrderedInstance(WorkflowInstance):
 
 def _kind(job: WorkflowActivationJob) -> str:
     return job.WhichOneof("variant") or ""
+
+
+def _is_buffered(messages: Sequence[WorkflowActivationJob], started_event_id: int) -> bool:
+    """
+    Whether signals came while the task before was under way, as far as their places tell.
+
+    The server writes those behind its end, before it orders the next task. What came later stands
+    between that order and the start.
+    """
+    signals = [job.signal_workflow for job in messages if job.HasField("signal_workflow")]
+    return bool(signals) and started_event_id - signals[0].originating_event_id != len(signals)
 
 
 def _seconds_of(job: WorkflowActivationJob) -> float:

@@ -29,11 +29,17 @@ class Heard:
     def __init__(self, under_way: str) -> None:
         self.order = EventOrder()
         self.heard: list[str] = []
+        self._length = 0
         self._begin(under_way)
 
-    def task(self, *names: str) -> "Heard":
-        """Have something come, together."""
-        self.order.arrive([job(name) for name in names])
+    def task(self, *names: str, buffered: bool = False) -> "Heard":
+        """Have something come, together; before the task was ordered, if the server kept it."""
+        self._length += 10
+        jobs = [job(name) for name in names]
+        signals = [one.signal_workflow for one in jobs if one.HasField("signal_workflow")]
+        for place, signal in enumerate(signals):
+            signal.originating_event_id = self._length - len(signals) + place - buffered
+        self.order.arrive(jobs, self._length)
         for together in self.order.hear():
             self.heard += map(name_of, together)
             for one in together:
@@ -153,8 +159,8 @@ def test_a_run_knows_that_more_may_have_come() -> None:
     """Behind local activities, and how long they took: until it has heard something else."""
     run = Heard("L3 L4")
     behind = [run.order.local_seconds]
-    run.order.arrive([job("A1")])
-    run.order.arrive([took("L4", 0.5), took("L3", 8)])
+    run.order.arrive([job("A1")], 10)
+    run.order.arrive([took("L4", 0.5), took("L3", 8)], 10)
     behind += [run.order.local_seconds for _ in run.order.hear()]
 
     assert behind == [None, 8.5, None]
@@ -165,7 +171,7 @@ def test_local_activities_one_after_the_other_take_their_sum() -> None:
     run = Heard("L3").order
     behind: list[float | None] = []
     for seq, ended in enumerate([took("L3", 8), took("L4", 0.5), failed("L5")], start=4):
-        run.arrive([ended])
+        run.arrive([ended], 10)
         behind += [run.local_seconds for _ in run.hear()]
         run.note([command(f"L{seq}")])
 
@@ -183,6 +189,15 @@ def test_tasks_that_wrote_nothing_are_one() -> None:
     run.task("timer 7").task("timer 8").task("A1").task("signal 2")
 
     assert run.task("L3").heard == ["L3", "timer 7", "signal 2", "timer 8", "A1"]
+
+
+def test_what_came_while_a_task_was_under_way_is_heard_behind_it() -> None:
+    """The server writes it between the two tasks, and a replay takes them for two."""
+    run = Heard("L3")
+    run.task("timer 7").task("timer 8").task("A1").task("signal 2", "signal 4", buffered=True)
+
+    heard = ["L3", "timer 7", "timer 8", "A1", "signal 2", "signal 4"]
+    assert run.task("L3").heard == heard
 
 
 async def test_an_update_is_heard_in_its_place() -> None:
