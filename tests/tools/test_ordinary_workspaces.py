@@ -15,7 +15,6 @@ def test_workspaces_of_an_ordinary_user(everybodys: Path) -> None:
     # BT-05
     ran = run_as_nobody(
         everybodys,
-        "--confcutdir=tests/tools",
         "--deselect=tests/tools/test_workspaces.py::test_ten_thousand_files",  # about time
         *("tests/tools/test_workspaces.py", "tests/tools/test_hostile_workspaces.py"),
         "tests/attacks/test_workspaces.py",
