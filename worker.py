@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
-from holdfast import logs, settings
+from holdfast import logs, runner, settings
 from holdfast.activities.capabilities import Capabilities, CapabilityActivities
 from holdfast.activities.dispatch import NamedActivities
 from holdfast.activities.guardrails import GuardrailActivities
@@ -45,7 +45,6 @@ from holdfast.contracts.texts import escape_invisible
 from holdfast.event_log import log
 from holdfast.event_order import LocalSecondsInterceptor
 from holdfast.guardrails.definition import ResourceClaims
-from holdfast.runner import RUNNER, disable_deadlock_detection
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.egress.client import Egress
 from holdfast.tools.egress.names import look_up_apart
@@ -156,12 +155,12 @@ async def run_worker(
                 has_sandbox=flaw is None,
                 cached_transcripts=cached_transcripts,
             ),
-            workflow_runner=RUNNER,
+            workflow_runner=runner.RUNNER,
             interceptors=build_interceptors(around.redactor),
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
         )
-        await stack.enter_async_context(disable_deadlock_detection(worker))
+        await stack.enter_async_context(runner.run_worker(worker))
         yield
 
 
@@ -237,11 +236,11 @@ async def _keep_switches(client: Client, name: str) -> AsyncGenerator[TemporalKi
         client,
         task_queue=name,
         workflows=[HoldfastSwitches],
-        workflow_runner=RUNNER,
+        workflow_runner=runner.RUNNER,
         max_cached_workflows=0,
         max_concurrent_workflow_task_polls=1,
     )
-    async with disable_deadlock_detection(worker), TemporalKillSwitch(client, name) as switches:
+    async with runner.run_worker(worker), TemporalKillSwitch(client, name) as switches:
         yield switches
 
 
