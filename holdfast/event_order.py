@@ -130,7 +130,7 @@ class EventOrder:
         messages = [job for job, kind in kinds if kind in MESSAGES]
         others = [job for job, kind in kinds if kind not in AT_ONCE | MESSAGES]
         last = self._waiting[-1] if self._waiting else None
-        apart = self._wrote or self._wrote_before or _is_buffered(messages, started_event_id)
+        apart = self._wrote or self._wrote_before or _precede_schedule(messages, started_event_id)
         if last and not (last.opened or apart):
             # A replay takes two tasks for one where neither the first nor the one before it wrote,
             # and nothing came between the end of the first and the order for the second.
@@ -288,7 +288,7 @@ def _kind(job: WorkflowActivationJob) -> str:
     return job.WhichOneof("variant") or ""
 
 
-def _is_buffered(messages: Sequence[WorkflowActivationJob], started_event_id: int) -> bool:
+def _precede_schedule(messages: Sequence[WorkflowActivationJob], started_event_id: int) -> bool:
     """
     Whether signals came while the task before was under way, as far as their places tell.
 
