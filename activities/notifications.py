@@ -10,8 +10,8 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import require_app, require_run_caller
-from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import AppError, HoldfastError
+from holdfast.contracts.journal import Notice
 from holdfast.tools.egress.allowlists import Origin, parse_origin
 
 

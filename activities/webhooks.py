@@ -21,8 +21,8 @@ from pydantic_core import to_json
 
 from holdfast.activities.notifications import Undelivered, Webhook
 from holdfast.adapters import retry_after
-from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.journal import Notice
 from holdfast.contracts.texts import escape_invisible_json
 from holdfast.tools.context import SecretSource
 

@@ -24,14 +24,27 @@ from holdfast.contracts.usage import UsageMetrics
 
 
 class _Request(Digested):
-    undigested = frozenset({"approvals", "lapsed", "escalated_at", "requested_at", "expires_at"})
+    """One of a part of a run has the part, a slash and its own id as its id, and a `run_id`."""
+
+    undigested = frozenset(
+        {"approvals", "lapsed", "escalated_at", "requested_at", "expires_at", "run_id"}
+    )
     """What changes of it while it waits, and its times, of which a replay may give others."""
 
     request_id: str
+    run_id: str = Field(default="", exclude_if=not_)
     reason: str
     requested_at: datetime
     expires_at: datetime
     left_out: str = Field(default="", exclude_if=not_)
+
+    @property
+    def own_id(self) -> str:
+        """Its id in the run that asks; wherever it is shown its digest is the same."""
+        return self.request_id.rpartition("/")[2]
+
+    def _digest_basis(self) -> JsonObject:
+        return {**super()._digest_basis(), "request_id": self.own_id}
 
 
 class Requirement(AuthoredContract):
@@ -123,6 +136,7 @@ class RequestChange(TypedDict, total=False):
     """What may change of it."""
 
     request_id: str
+    run_id: str
     left_out: str
 
 
@@ -374,18 +388,3 @@ class Verdicts(Contract):
     verdicts: tuple[Verdict, ...]
     controls: tuple[ControlVerdict, ...] = Field(default=(), exclude_if=not_)
     execution: str
-
-
-class Notice(Contract):
-    """Input of the activity `notify`: a request that waits, without arguments or secrets."""
-
-    run_id: str
-    first_execution_run_id: str
-    app: str = Field(default="", exclude_if=not_)
-    agent: str
-    tenant: str
-    request_id: str
-    kind: RequestKind
-    reason: str
-    requested_at: datetime
-    expires_at: datetime

@@ -39,7 +39,10 @@ class Digested(Contract):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that a person judges; a decision may name it (docs/approvals.md)."""
-        return digest(self.model_dump(mode="json", exclude={*self.undigested, "digest"}))
+        return digest(self._digest_basis())
+
+    def _digest_basis(self) -> JsonObject:
+        return self.model_dump(mode="json", exclude={*self.undigested, "digest"})
 
     def __copy__(self) -> Self:
         copied = super().__copy__()

@@ -133,3 +133,18 @@ class AuditEvent(Contract):
     event: str
     text: str
     journal: tuple[JournalEvent, ...] = ()
+
+
+class Notice(Contract):
+    """Input of the activity `notify`: a request that waits, without arguments or secrets."""
+
+    run_id: str
+    first_execution_run_id: str
+    app: str = Field(default="", exclude_if=not_)
+    agent: str
+    tenant: str
+    request_id: str
+    kind: RequestKind
+    reason: str
+    requested_at: datetime
+    expires_at: datetime

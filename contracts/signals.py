@@ -144,6 +144,7 @@ OutcomeCode = Literal[
     "approved_already",
     "over",
     "full",
+    "forwarded",
     "reset",
 ]
 """What became of a message, in one word."""
@@ -156,6 +157,10 @@ class MessageOutcome(Contract):
     request_id: str
     reason: str
     code: OutcomeCode = Field(default="accepted", exclude_if=lambda code: code == "accepted")
+
+    def with_(self, *, request_id: str) -> Self:
+        """Return a copy about the request with this id."""
+        return self.copy_with({"request_id": request_id})
 
 
 class RefusedMessage(Contract):

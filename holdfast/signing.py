@@ -116,7 +116,7 @@ def sign_decision(
 ) -> str:
     """Return a token with which the owner of a key decides one request, now."""
     matter = SignedMatter(
-        run_id, request.request_id, request.arguments_digest, decision, request.challenge
+        run_id, request.own_id, request.arguments_digest, decision, request.challenge
     )
     return sign_matter(key, passphrase, matter, now)
 

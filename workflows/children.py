@@ -159,11 +159,11 @@ async def _run_and_charge(run: RunContext, task: ChildTask) -> _ChildResult:
     except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
         if is_cancellation(error):
             raise
-        del run.begun_parts[task.part]
+        run.end_part(task.part)
         return await _after_child_failure(
             run, task, error, (workflow.now() - began).total_seconds()
         )
-    del run.begun_parts[task.part]
+    run.end_part(task.part)
     used = result.ledger or build_worst_case_ledger(task.ceiling)
     _charge(run, used)
     run.state = parts.after_result(run.state, task.part, result)

@@ -11,11 +11,11 @@ from holdfast.activities.notifications import NotificationActivities
 from holdfast.contracts.approvals import (
     ApprovalRequest,
     Escalation,
-    Notice,
     Question,
     Request,
     Review,
 )
+from holdfast.contracts.journal import Notice
 from holdfast.contracts.state import RunState
 from holdfast.contracts.texts import escape_invisible, shorten
 from holdfast.run.summaries import request_line

@@ -10,6 +10,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import is_cancelled_exception
 
 from holdfast.activities.policy import PolicyActivities
+from holdfast.contracts.approvals import Request
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.errors import InvalidInput
@@ -64,8 +65,9 @@ class RunContext:
     suspended, and how long is not in its ledger yet. `parts` are the runs that work for it now,
     each with whether it is known to be held. Calls that have `begun`, as they were then, and
     `begun_parts` with their agents, stay there until it is known what they came to, though the run
-    closes their turn meanwhile. `hurried` counts the words of people that couldn't wait. An
-    agent is `prepared` that goes on with the run when its turn closes.
+    closes their turn meanwhile; `relayed` is what waits for people in those. `hurried` counts the
+    words of people that couldn't wait. An agent is `prepared` that goes on with the run when its
+    turn closes.
     """
 
     def __init__(self) -> None:
@@ -75,6 +77,7 @@ class RunContext:
         self.parts: dict[str, bool] = {}
         self.begun: dict[str, CallState] = {}
         self.begun_parts: dict[str, str] = {}
+        self.relayed: dict[str, tuple[Request, ...]] = {}
         self.resting = False
         self.hurried = 0
         self.prepared: PreparedHandoff | None = None
@@ -89,6 +92,17 @@ class RunContext:
     @state.setter
     def state(self, fresh: RunState) -> None:
         self._state = fresh
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """What waits for people, here and in the runs that work for this one."""
+        parts = (one for theirs in self.relayed.values() for one in theirs)
+        return (*self.state.requests, *parts)
+
+    def end_part(self, part: str) -> None:
+        """Forget a run that worked for this one, and what it waited for."""
+        del self.begun_parts[part]
+        self.relayed.pop(part, None)
 
     @property
     def in_flight(self) -> tuple[str, ...]:

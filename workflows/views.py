@@ -54,7 +54,10 @@ def find_status(state: RunState, in_flight: tuple[str, ...] = ()) -> ReportedSta
 
 
 def status(
-    state: RunState, in_flight: tuple[str, ...] = (), wait: Waiting | None = None
+    state: RunState,
+    in_flight: tuple[str, ...] = (),
+    wait: Waiting | None = None,
+    relayed: tuple[Request, ...] = (),
 ) -> StatusReport:
     """Answer the query `status`."""
     return StatusReport(
@@ -64,7 +67,7 @@ def status(
         actor=state.brief.actor,
         status=find_status(state, in_flight),
         in_flight=in_flight,
-        waits_for=tuple(request_line(request) for request in state.requests),
+        waits_for=tuple(map(request_line, (*state.requests, *relayed))),
         waiting=_build_waiting(state) or wait,
         step=state.ledger.steps,
         budget=state.agent.budget,
@@ -101,7 +104,7 @@ def usage(state: RunState) -> UsageReport:
     )
 
 
-def pending(state: RunState) -> tuple[Request, ...]:
+def pending(requests: tuple[Request, ...]) -> tuple[Request, ...]:
     """
     Answer the query `pending` with all requests.
 
@@ -109,10 +112,10 @@ def pending(state: RunState) -> tuple[Request, ...]:
     """
     told = [
         outline(request, f"too large for this list: see page {{offset: {offset}, limit: 1}}")
-        for offset, request in enumerate(state.requests)
+        for offset, request in enumerate(requests)
     ]
     left = MAX_PAGE_BYTES - sum(map(size, told))
-    for offset, request in enumerate(state.requests):
+    for offset, request in enumerate(requests):
         if (more := size(request) - size(told[offset])) <= max(left, 0):
             told[offset] = request
             left -= more
@@ -124,9 +127,9 @@ def pending(state: RunState) -> tuple[Request, ...]:
     return (*shown[:-1], last)
 
 
-def pending_page(state: RunState, query: PageQuery) -> PendingPage:
+def pending_page(requests: tuple[Request, ...], query: PageQuery) -> PendingPage:
     """Answer the query `pending` with a page of requests, which are whole."""
-    shown, total = select_page(state.requests, query), len(state.requests)
+    shown, total = select_page(requests, query), len(requests)
     return PendingPage(
         items=shown, total=total, next_offset=_next_offset(query, len(shown), total)
     )

@@ -10,7 +10,7 @@ from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.client import Holdfast, NoWorker, PendingRequest, Run
 from holdfast.client.messages import build
-from holdfast.contracts.approvals import Escalation, Question
+from holdfast.contracts.approvals import Escalation, Question, Request
 from holdfast.contracts.signals import (
     AnswerSignal,
     ResolutionSignal,
@@ -105,7 +105,7 @@ async def answer(
     found = await seeing.confirm_request(
         asked, request, kinds, digest=digest, question=f"answer {text!r}?"
     )
-    await _send(asked, "answer", message.with_digest(found.digest), key)
+    await _send(asked, "answer", message.with_digest(found.digest), key, found)
 
 
 @blocking
@@ -144,7 +144,7 @@ async def resolve(
     found = await seeing.confirm_request(
         asked, request, kinds, digest=digest, question=f"{action}?"
     )
-    await _send(asked, "resolution", message.with_digest(found.digest), key)
+    await _send(asked, "resolution", message.with_digest(found.digest), key, found)
 
 
 async def _send(
@@ -152,10 +152,11 @@ async def _send(
     name: Literal["answer", "resolution"],
     message: AnswerSignal | ResolutionSignal,
     key: str | None,
+    request: Request,
 ) -> None:
     """Send a signal, signed where that is wanted, and say what became of it."""
     if key is not None or await run.wants_signature(name):
-        message = await deciding.sign(run, name, message, key)
+        message = await deciding.sign(run, name, message, key, request)
     taken = await run.send(name, message)
     said = f"{run.id} took the {name} to {message.request_id}"
     screen.tell(said if taken else f"sent to {run.id}; no worker has taken it yet")

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from temporalio.service import RPCError
 
-from holdfast.cli import deciding, options, request_details, screen
+from holdfast.cli import deciding, options, request_details, screen, seeing
 from holdfast.cli.screen import Screen
 from holdfast.client import NoWorker, Run
 from holdfast.client.run import RPC_TIMEOUT
@@ -93,6 +93,11 @@ class ApprovalPrompt:
             return None
 
     async def _present(self, request: Request) -> None:
+        try:
+            request = await seeing.read_from_asking_run(self._run, request)
+        except (HoldfastError, RPCError) as error:
+            self._say(str(error))
+            return
         request_details.show_request(self._out, self._run.id, request)
         if not self._asks or request.request_id not in self._open:
             return
@@ -128,7 +133,7 @@ class ApprovalPrompt:
                 said = AnswerSignal(
                     request_id=request.request_id, digest=request.digest, text=text, by=self._user
                 )
-                return await self._sign("answer", said)
+                return await self._sign("answer", said, request)
             case Escalation():
                 words = {"r": "resume", "resume": "resume", "a": "abort", "abort": "abort"}
                 action = await self._choice("[r]esume or [a]bort? ", words)
@@ -137,7 +142,7 @@ class ApprovalPrompt:
                 resolved = ResolutionSignal.model_validate(
                     {"request_id": request.request_id, "digest": request.digest, **given}
                 )
-                return await self._sign("resolution", resolved)
+                return await self._sign("resolution", resolved, request)
 
     async def _answer(self, request: Question) -> str:
         """Ask until there is an answer that fits."""
@@ -158,7 +163,8 @@ class ApprovalPrompt:
         if request.needs_proof:
             key, passphrase = await self._unlock()
             user = key.name
-            token = deciding.sign_decision(key, passphrase, self._run.id, request, "approve")
+            asking = self._run.find_asking(request).id
+            token = deciding.sign_decision(key, passphrase, asking, request, "approve")
         return ApprovalSignal(
             request_id=request.request_id,
             digest=request.digest,
@@ -167,12 +173,14 @@ class ApprovalPrompt:
             token=token,
         )
 
-    async def _sign(self, signal: SignedSignal, message: deciding.Signed) -> deciding.Signed:
+    async def _sign(
+        self, signal: SignedSignal, message: deciding.Signed, request: Request
+    ) -> deciding.Signed:
         """Sign what is said about a request, where the policy wants that."""
         if not await self._run.wants_signature(signal):
             return message
         own = await self._unlock()
-        token = await deciding.sign_signal(self._run, signal, message, *own)
+        token = await deciding.sign_signal(self._run, signal, message, *own, request)
         return message.with_token(token)
 
     async def _unlock(self) -> tuple[OwnKey, str | None]:

@@ -13,6 +13,7 @@ from holdfast.client.messages import build
 from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRequest,
+    Request,
     Review,
 )
 from holdfast.contracts.base import Inbound
@@ -60,7 +61,7 @@ async def decide(run: Run, request_id: str | None, words: DecisionOptions) -> No
     request = await seeing.confirm_request(
         run, request_id, kinds, digest=words.digest, question=question, signed=signed
     )
-    signature = _signature(run.id, request, words)
+    signature = _signature(run.find_asking(request).id, request, words)
     message = build(
         ApprovalSignal,
         request_id=request.request_id,
@@ -135,10 +136,17 @@ def sign_decision(
     return signing.sign_decision(key, passphrase, run, request, decision, datetime.now(UTC))
 
 
-async def sign(run: Run, signal: SignedSignal, message: Signed, key: str | None) -> Signed:
-    """Sign a signal to a run with a person's key: the one named, or their own."""
+async def sign(
+    run: Run,
+    signal: SignedSignal,
+    message: Signed,
+    key: str | None,
+    request: Request | None = None,
+) -> Signed:
+    """Sign a signal to a run, about a request or none, with the key named, or a person's own."""
     own = own_key(key)
-    return message.with_token(await sign_signal(run, signal, message, own, passphrase_of(own)))
+    token = await sign_signal(run, signal, message, own, passphrase_of(own), request)
+    return message.with_token(token)
 
 
 async def sign_signal(
@@ -147,8 +155,16 @@ async def sign_signal(
     message: Inbound,
     key: OwnKey,
     passphrase: str | None,
+    request: Request | None = None,
 ) -> str:
-    """Return a token for a signal to a run."""
+    """
+    Return a token for a signal to a run.
+
+    Where it is about the *request* of a part it is for that, by the id that the request has there.
+    """
+    if request is not None and request.run_id:
+        run = run.find_asking(request)
+        message = message.model_copy(update={"request_id": request.own_id})
     found = await run.describe()
     about = run.id, found.raw_description.workflow_execution_info.first_run_id
     return signing.sign_signal(key, passphrase, about, signal, message, datetime.now(UTC))

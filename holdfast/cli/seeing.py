@@ -34,7 +34,7 @@ async def confirm_request(
             "there is no terminal to show the request on: name REQUEST and --digest DIGEST, as "
             f"'{screen.command('pending --json', run.id)}' shows them"
         )
-    found = await _find_request(run, request_id, kinds)
+    found = await read_from_asking_run(run, await _find_request(run, request_id, kinds))
     if digest not in {None, found.digest}:
         raise HoldfastError(
             f"request {found.request_id!r} of run {run.id!r} is not the one with this digest: see "
@@ -74,6 +74,22 @@ async def _find_request(
     names = ", ".join(one.request_id for one in waiting)
     what_is = f"open: {names}" if names else "none is open"
     raise HoldfastError(f"no request {request_id!r} of run {run.id!r} waits; {what_is}")
+
+
+async def read_from_asking_run(run: Run, found: Wanted) -> Wanted:
+    """Return a request as the part has it that asks: what is signed goes by nobody else's word."""
+    asking = run.find_asking(found)
+    if asking is run:
+        return found
+    same = (one for one in await asking.pending() if one.request_id == found.own_id)
+    match next(same, None):
+        case None:
+            raise HoldfastError(f"run {asking.id!r} asks for no {found.own_id!r} any more")
+        case one if found.left_out or one.digest == found.digest:
+            fresh = one.with_(request_id=found.request_id, run_id=found.run_id)
+            return found.copy_with(dict(fresh))
+        case _:
+            raise HoldfastError(f"run {asking.id!r} asks for something else: see {run.id!r} again")
 
 
 def _require_only(run: str, fitting: list[Wanted]) -> Wanted:

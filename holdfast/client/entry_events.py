@@ -18,6 +18,7 @@ from holdfast.client.events import EventType
 from holdfast.client.turn_events import Told
 from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
 from holdfast.contracts.guardrails import Layer
 from holdfast.run.answers import WITHHELD
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
@@ -177,7 +178,7 @@ def _find_layer(run: TraceBuilder, name: str) -> Layer | None:
 def tell_message(said: MessageTrace) -> Iterator[Told]:
     """Tell what a person said to the run, or that it changed nothing."""
     if said.accepted:
-        if said.signal != "held":  # which a part of the run says
+        if said.signal not in RELAYED_SIGNALS:
             yield EventType.NOTE, Noted(event=said.signal, text=said.text, by=said.author)
         return
     yield EventType.NOTE, _build_refusal(said)

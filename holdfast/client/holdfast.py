@@ -198,7 +198,7 @@ class Holdfast:
                 if found is None:
                     silent.append(one.run_id)
                 for request in found or ():
-                    if group is None or is_for_group(request, group):
+                    if not request.run_id and (group is None or is_for_group(request, group)):
                         yield PendingRequest(self.run(one.run_id), request)
         if silent:
             raise NoWorker(f"no worker answers for {', '.join(silent)}: {START_A_WORKER}")

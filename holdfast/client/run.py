@@ -258,6 +258,10 @@ class Run:
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
 
+    def find_asking(self, request: Request) -> "Run":
+        """Return the run that asks: this one, or one that works for it."""
+        return Run(self._client, request.run_id) if request.run_id else self
+
     async def history(self, execution: str | None = None) -> tuple[WorkflowHistory, ...]:
         """Return the histories of its executions up to one, or of all, the oldest first."""
         try:

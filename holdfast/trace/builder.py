@@ -1,7 +1,7 @@
 """The trace while it is read: what is already known, and how one more fact changes it."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias, TypedDict, Unpack
@@ -68,6 +68,7 @@ class TraceBuilder:
         self.ended: TraceStatus | None = None
         self.suspended = False
         self.held: set[str] = set()
+        self.relayed: dict[str, tuple[str, ...]] = {}
         self.goal = ""
         self.signals = messages.SIGNALS
         self.brief: RunMetadata | None = None
@@ -105,7 +106,13 @@ class TraceBuilder:
             approaches=tuple(self.approaches),
             requests=dict(self.waits.requests),
             flood=tuple(self._flood),
+            relayed=tuple(self._list_part_requests()),
         )
+
+    def _list_part_requests(self) -> Iterator[str]:
+        for entry in self.entries:
+            if isinstance(entry, BackgroundTask) and entry.ended_at is None:
+                yield from self.relayed.get(entry.run_id, ())
 
     def _limits(self) -> Limits | None:
         if self.agent is None:

@@ -11,10 +11,10 @@ from pydantic_core import from_json
 from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import is_cancelled_exception
 
-from holdfast.contracts.approvals import Notice
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.calls import ToolCall, ToolInvocation
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts
+from holdfast.contracts.journal import Notice
 from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import CallUsage

@@ -18,6 +18,7 @@ from holdfast.contracts.approvals import (
     Verdicts,
 )
 from holdfast.contracts.calls import AnyCall, ToolFailure
+from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
 from holdfast.contracts.journal import (
     AnswerWithheld,
     ApproachFailed,
@@ -114,12 +115,33 @@ class SignalReader:
                 self._hear_control(said, payloads)
             case MessageSignal() | CloseSignal() as message:
                 self._hear_in_session(said, message)
-            case HeldSignal(run_id=run_id):
-                self._chronicle.held.add(run_id)
-                self._chronicle.add_message(replace(said, accepted=True))
+            case HeldSignal() | RequestsSignal() | VerdictSignal() | ForwardedSignal() as message:
+                self._hear_relative(said, message, sent)
             case SuspensionSignal() as message:
                 said = replace(said, sender=message.by or "", reason=message.reason or "")
                 self._hear_control(said, payloads)
+
+    def _hear_relative(
+        self,
+        said: MessageTrace,
+        message: HeldSignal | RequestsSignal | VerdictSignal | ForwardedSignal,
+        sent: _MessageOrigin,
+    ) -> None:
+        """Take what parts of the run say to it, and what comes through the run above it."""
+        match message:
+            case ForwardedSignal():
+                signal, payload = messages.unwrap(message)
+                self._read_message(signal, (payload,), sent)
+                return
+            case HeldSignal(run_id=run_id):
+                self._chronicle.held.add(run_id)
+            case RequestsSignal(run_id=run_id, requests=waiting):
+                part = run_id.rpartition(".")[2]
+                names = (f"{part}/{request.request_id}" for request in waiting)
+                self._chronicle.relayed[run_id] = tuple(names)
+            case VerdictSignal():
+                pass
+        self._chronicle.add_message(replace(said, accepted=True))
 
     def _hear_in_session(self, said: MessageTrace, message: MessageSignal | CloseSignal) -> None:
         """Take what is said to a session, or that it is to close."""
@@ -157,7 +179,11 @@ class SignalReader:
     def _queue_message(
         self, said: MessageTrace, request_id: str, reason: str | None = None
     ) -> None:
-        self._chronicle.unjudged.append(replace(said, request_id=request_id, reason=reason or ""))
+        said = replace(said, request_id=request_id, reason=reason or "")
+        if "/" in request_id:  # a part of the run judges it
+            self._chronicle.add_message(replace(said, accepted=True))
+        else:
+            self._chronicle.unjudged.append(said)
 
     def apply_verdicts(self, verdicts: Verdicts, now: datetime) -> None:
         """Take the judgement of messages: each is about the oldest that names its request."""

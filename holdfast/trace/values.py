@@ -209,7 +209,8 @@ class Trace:
     `run_id` is the workflow id; `first_execution` stays the same when the run continues as a new
     execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
     a form that this release reads. `failure` says why a run has no result. `approaches` are those
-    that failed. `flood` are refused messages beyond those that anybody would read one by one.
+    that failed. `flood` are refused messages beyond those that anybody would read one by one,
+    `relayed` the ids of requests that wait in runs that work for this one.
     """
 
     run_id: str
@@ -228,6 +229,7 @@ class Trace:
     requests: Mapping[str, RequestTrace]
     approaches: tuple[Approach, ...] = ()
     flood: tuple[MessageTrace, ...] = ()
+    relayed: tuple[str, ...] = ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -19,8 +19,8 @@ from temporalio.exceptions import ApplicationError
 from holdfast.activities import webhooks
 from holdfast.activities.notifications import NotificationActivities, Webhook
 from holdfast.activities.webhooks import WebhookMessenger, sign
-from holdfast.contracts.approvals import Notice
 from holdfast.contracts.errors import AppError, HoldfastError
+from holdfast.contracts.journal import Notice
 from tests.asking import in_run
 from tests.builders import FIRST, LATER, NOW
 

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from holdfast.contracts.approvals import Notice, Requirement, Review
+from holdfast.contracts.approvals import Requirement, Review
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import (
@@ -25,6 +25,11 @@ from holdfast.contracts.control import (
     Triggers,
     UndoRuling,
 )
+from holdfast.contracts.delegation.relayed import (
+    ForwardedSignal,
+    RequestsSignal,
+    VerdictSignal,
+)
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailSpec,
@@ -34,7 +39,7 @@ from holdfast.contracts.guardrails import (
     Signals,
     Subject,
 )
-from holdfast.contracts.journal import HandoffRecord
+from holdfast.contracts.journal import HandoffRecord, Notice
 from holdfast.contracts.project import (
     OpenProject,
     ProjectContext,
@@ -44,6 +49,7 @@ from holdfast.contracts.project import (
     SnapshotWorkspace,
     WorkspaceSnapshot,
 )
+from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import ItemRange, TranscriptView
 from tests.builders import (
@@ -209,5 +215,11 @@ EXAMPLES: tuple[Contract, ...] = (
     ItemRange(begin=1, end=2),
     TranscriptView(
         pruned_before=3, hidden=(ItemRange(begin=1, end=2),), summary="so far", summarised_before=2
+    ),
+    RequestsSignal(run_id="run-1.1-full", requests=(a_request(),)),
+    ForwardedSignal(forward_id="f", signal="answer", message={"text": "7"}),
+    VerdictSignal(
+        forward_id="f",
+        outcome=MessageOutcome(accepted=False, request_id="req-1", reason="no such request"),
     ),
 )

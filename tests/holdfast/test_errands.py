@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.contracts.approvals import Notice
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.journal import Notice
 from holdfast.contracts.project import ProjectContext, ProjectFile, WorkspaceSnapshot
 from holdfast.contracts.stops import Stop
 from holdfast.run.answers import WITHHELD

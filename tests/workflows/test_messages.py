@@ -11,11 +11,17 @@ from temporalio.common import RawValue
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.delegation.relayed import (
+    ForwardedSignal,
+    RequestsSignal,
+    VerdictSignal,
+)
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
     HeldSignal,
+    MessageOutcome,
     ResolutionSignal,
     SteerSignal,
     StopSignal,
@@ -24,6 +30,7 @@ from holdfast.contracts.signals import (
 from holdfast.workflows.inbound.messages import SIGNALS, UnreadableMessage, read, read_run_input
 
 APPROVAL = {"request_id": "req-1", "decision": "approve", "approver": "alice"}
+FORWARDED = MessageOutcome(accepted=True, request_id="req-1", reason="accepted")
 BRIEF: JsonObject = {"agent": "it", "input": "go"}
 LONGEST_LINE = 2000
 """Characters. A refused message is kept in the run's state and shown by a query."""
@@ -69,6 +76,24 @@ def refusal(name: str, *payloads: RawValue) -> str:
         pytest.param("resume", {}, SuspensionSignal(), id="resume"),
         pytest.param("stop", {"reason": "no"}, StopSignal(reason="no"), id="stop"),
         pytest.param("held", {"run_id": "r.1"}, HeldSignal(run_id="r.1"), id="held"),
+        pytest.param(
+            "requests",
+            {"run_id": "r.1", "requests": []},
+            RequestsSignal(run_id="r.1", requests=()),
+            id="requests",
+        ),
+        pytest.param(
+            "forwarded",
+            {"forward_id": "f", "signal": "answer", "message": {"text": "7"}},
+            ForwardedSignal(forward_id="f", signal="answer", message={"text": "7"}),
+            id="forwarded",
+        ),
+        pytest.param(
+            "verdict",
+            {"forward_id": "f", "outcome": FORWARDED.model_dump(mode="json")},
+            VerdictSignal(forward_id="f", outcome=FORWARDED),
+            id="verdict",
+        ),
     ],
 )
 def test_a_signal_is_read_by_its_name(name: str, value: object, expected: object) -> None:
@@ -77,9 +102,9 @@ def test_a_signal_is_read_by_its_name(name: str, value: object, expected: object
 
 
 def test_these_are_the_signals() -> None:
-    """A run takes eight signals, one of them from its parts; each has its test above."""
+    """A run takes eleven signals, four of them from other runs; each has its test above."""
     people = ["approval", "answer", "resolution", "steer", "suspend", "resume", "stop"]
-    assert list(SIGNALS) == [*people, "held"]
+    assert list(SIGNALS) == [*people, "held", "requests", "forwarded", "verdict"]
 
 
 @pytest.mark.parametrize("name", ["suspend", "resume"])
@@ -107,7 +132,7 @@ def test_an_unknown_signal_is_told_the_known_ones() -> None:
     """A typo in the name of a signal is answered with the names."""
     assert refusal("approve", sent(APPROVAL)) == (
         "no signal 'approve' (known: approval, answer, resolution, steer, suspend, resume, stop, "
-        "held)"
+        "held, requests, forwarded, verdict)"
     )
 
 

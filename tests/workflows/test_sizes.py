@@ -73,11 +73,11 @@ def test_what_waits_can_always_be_asked_for(texts: list[str]) -> None:
     """The list fits, says what it leaves out, and the pages have the whole of all."""
     state = a_state().model_copy(update={"requests": requests_of(texts)})
 
-    listed = views.pending(state)
+    listed = views.pending(state.requests)
     paged: list[Request] = []
     offset: int | None = 0
     while offset is not None:
-        page = views.pending_page(state, PageQuery(offset=offset))
+        page = views.pending_page(state.requests, PageQuery(offset=offset))
         assert bounds.size(page) <= bounds.MAX_PAYLOAD_BYTES or len(page.items) == 1
         paged += page.items
         offset = page.next_offset
@@ -93,7 +93,7 @@ def test_a_list_that_is_too_long_says_how_it_goes_on() -> None:
     request = a_request("req-1").model_copy(update={"reason": "x" * 100_000})
     state = a_state().model_copy(update={"requests": (request,) * 20})
 
-    listed = views.pending(state)
+    listed = views.pending(state.requests)
 
     assert bounds.size(listed) <= bounds.MAX_PAYLOAD_BYTES
     assert f"{20 - len(listed)} more requests: see page {{offset: {len(listed)}}}" in str(
@@ -104,7 +104,7 @@ def test_a_list_that_is_too_long_says_how_it_goes_on() -> None:
 def test_an_outline_is_not_what_anybody_saw() -> None:
     """Its digest is another, so nobody decides about a request by its outline."""
     (request,) = requests_of(["x" * 900_000])
-    (listed,) = views.pending(a_state().model_copy(update={"requests": (request,)}))
+    (listed,) = views.pending((request,))
 
     assert isinstance(listed, ApprovalRequest)
     assert listed.preview is None

@@ -59,13 +59,15 @@ class RunHandlers:
     @workflow.query
     def status(self) -> StatusReport:
         """Say where the run stands."""
-        return views.status(self._run.state, self._run.in_flight, self._run.longest_wait)
+        run = self._run
+        relayed = run.requests[len(run.state.requests) :]
+        return views.status(run.state, run.in_flight, run.longest_wait, relayed)
 
     @workflow.query
     def pending(self, page: views.PageQuery | None = None) -> tuple[Request, ...] | PendingPage:
         """Return the requests that wait for a person: a list, or a page of them."""
-        state = self._run.state
-        return views.pending(state) if page is None else views.pending_page(state, page)
+        waiting = self._run.requests
+        return views.pending(waiting) if page is None else views.pending_page(waiting, page)
 
     @workflow.query
     def usage(self) -> UsageReport:

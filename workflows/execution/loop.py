@@ -55,6 +55,7 @@ from holdfast.workflows import (
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.children import report_suspensions
 from holdfast.workflows.delegation.handoffs import commit_handoff
+from holdfast.workflows.delegation.relaying import report_requests
 from holdfast.workflows.delegation.subagents import run_beside
 from holdfast.workflows.execution.time_limit import watch_time
 from holdfast.workflows.handing_back import Search
@@ -114,7 +115,8 @@ class StepLoop:
         if agent.notifies:
             self._background.append(asyncio.create_task(notify(self._run)))
         if (parent := workflow.info().parent) is not None:
-            self._background.append(asyncio.create_task(report_suspensions(self._run, parent)))
+            told = (report_suspensions(self._run, parent), report_requests(self._run, parent))
+            self._background.extend(map(asyncio.create_task, told))
 
     async def _run_steps(self) -> None:
         while True:

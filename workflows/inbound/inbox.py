@@ -38,11 +38,19 @@ THROTTLE_DELAY = timedelta(seconds=1)
 
 @dataclass(eq=False)
 class InboundMessage:
-    """One message on its way, unread; in the end what became of it."""
+    """
+    One message on its way, unread; in the end what became of it.
+
+    One with a `forward_id` came through the run that this one works for, which is told. One that
+    was sent on to a part of this run has a `verdict` when that has said what became of it.
+    """
 
     signal: str
     payloads: Sequence[RawValue]
     disposition: MessageOutcome | MessageReceipt | None = None
+    forward_id: str = ""
+    verdict: asyncio.Event | None = None
+    forwarding: "asyncio.Task[object] | None" = None
 
     @property
     def size(self) -> int:
@@ -106,7 +114,7 @@ class Inbox:
         await take_turn()
         await self.submit(message)
         while message.disposition is None:
-            await self._judged.wait()
+            await (message.verdict or self._judged).wait()
         return message.disposition
 
     async def _judge_all(self) -> None:

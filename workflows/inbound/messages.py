@@ -5,10 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from pydantic import JsonValue, ValidationError
+from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_MESSAGE_BYTES, MAX_VALIDATION_ERROR_CHARS
+from holdfast.contracts.delegation.relayed import (
+    ForwardedSignal,
+    RequestsSignal,
+    VerdictSignal,
+)
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput
 from holdfast.contracts.sessions.messages import (
@@ -38,6 +44,9 @@ AnySignal: TypeAlias = (
     | SuspensionSignal
     | StopSignal
     | HeldSignal
+    | RequestsSignal
+    | ForwardedSignal
+    | VerdictSignal
     | MessageSignal
     | CloseSignal
 )
@@ -53,6 +62,9 @@ SIGNALS: Mapping[str, type[AnySignal]] = {
     "resume": SuspensionSignal,
     "stop": StopSignal,
     "held": HeldSignal,
+    "requests": RequestsSignal,
+    "forwarded": ForwardedSignal,
+    "verdict": VerdictSignal,
 }
 
 
@@ -97,6 +109,12 @@ def read(
         return model.model_validate_json(content)
     except ValidationError as error:
         return UnreadableMessage(f"{name!r}: {describe_validation_error(error)}")
+
+
+def unwrap(message: ForwardedSignal) -> tuple[str, Payload]:
+    """Return a message that was forwarded as its sender sent it, but for the request's id."""
+    content = json.dumps(message.message).encode()
+    return message.signal, Payload(metadata={"encoding": b"json/plain"}, data=content)
 
 
 def digest_sent(payloads: Sequence[RawValue]) -> str:

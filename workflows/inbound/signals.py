@@ -13,6 +13,7 @@ from holdfast.contracts.approvals import (
     outline,
 )
 from holdfast.contracts.budget import BudgetStatus
+from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
 from holdfast.contracts.sessions.messages import CloseSignal, MessageSignal
 from holdfast.contracts.signals import (
     ApprovalSignal,
@@ -31,6 +32,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, summaries, turns, verdicts
 from holdfast.run.sessions import messages as sessions
 from holdfast.workflows import authorizing, options, resets, run_context
+from holdfast.workflows.delegation.relaying import RequestRelay
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.log import log_control, log_verdicts
@@ -48,6 +50,7 @@ class SignalHandler:
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
+        self._relay = RequestRelay(run)
 
     async def handle(
         self, batch: Sequence[InboundMessage], *, may_record: bool, more: bool
@@ -81,6 +84,8 @@ class SignalHandler:
             together = requests.count_judged_together(self._run.state, about)
             await self._judge(judged[:together])
             judged = judged[together:]
+        for inbound in batch:
+            self._relay.report(inbound)
 
     def _publish_suspension(self, batch: Sequence[InboundMessage]) -> None:
         """Tell where the run stands, if that has changed; one at rest is woken and does so."""
@@ -115,11 +120,40 @@ class SignalHandler:
                 return self._take_message(inbound, message)
             case CloseSignal() as message:
                 return self._close(inbound, message)
-            case HeldSignal(run_id=part):
-                self._run.confirm_suspension(part)
-                return self._accept(inbound, self._run.state)
+            case HeldSignal() | RequestsSignal() | ForwardedSignal() | VerdictSignal() as told:
+                return self._hear_relative(inbound, told, behind=behind)
+            case message if "/" in message.request_id:
+                refusal = self._relay.forward(inbound, message)
+                sender = summaries.find_sender(message)
+                return refusal and self._refuse(inbound, *refusal, sender=sender)
             case message:
                 return message
+
+    def _hear_relative(
+        self,
+        inbound: InboundMessage,
+        told: HeldSignal | RequestsSignal | ForwardedSignal | VerdictSignal,
+        *,
+        behind: bool,
+    ) -> summaries.Message | Control | str | None:
+        """Hear what parts of the run say, and what comes through the run that it works for."""
+        match told:
+            case HeldSignal(run_id=part):
+                self._run.confirm_suspension(part)
+            case RequestsSignal(run_id=part) if not self._relay.show(told):
+                return self._refuse(inbound, f"no run {part!r} works for this one")
+            case RequestsSignal():
+                pass
+            case VerdictSignal():
+                self._relay.settle(told)
+            case ForwardedSignal():
+                if workflow.info().parent is None:
+                    return self._refuse(inbound, "this run works for no other")
+                inbound.signal, payload = messages.unwrap(told)
+                inbound.payloads = (RawValue(payload),)
+                inbound.forward_id = told.forward_id
+                return self._apply_or_refuse(inbound, behind=behind)
+        return self._accept(inbound, self._run.state)
 
     def _take_message(self, inbound: InboundMessage, message: MessageSignal) -> str | None:
         """Take a message of a session, or say why not."""

@@ -1,0 +1,1 @@
+"""What runs that work for each other say to each other."""

@@ -1,0 +1,39 @@
+"""Requests of a run's parts, as the run shows them. Pure."""
+
+from holdfast.contracts.approvals import Request, outline
+from holdfast.contracts.bounds import size
+from holdfast.contracts.signals import Message, OutcomeCode
+
+MAX_RELAYED_BYTES = 100_000
+"""What a run shows of the requests of one part: all of them are one signal."""
+
+
+def select_shown(requests: tuple[Request, ...], run_id: str) -> tuple[Request, ...]:
+    """Return what the run above shows of these: the rest, and those too large, this run shows."""
+    shown, left = list[Request](), MAX_RELAYED_BYTES
+    for request in requests:
+        asking = request.run_id or run_id
+        told = outline(request, f"too large to be shown here: see run {asking}")
+        whole = size(request)
+        told = request if whole <= left else told
+        if size(told) > left:
+            break
+        left -= size(told)
+        shown.append(told)
+    return tuple(shown)
+
+
+def qualify(request: Request, part: str, run_id: str) -> Request:
+    """Return the request of a part as the run shows it that the part works for."""
+    return request.with_(
+        request_id=f"{part}/{request.request_id}", run_id=request.run_id or run_id
+    )
+
+
+def find_forwarding_refusal(request: Request, said: Message) -> tuple[str, OutcomeCode] | None:
+    """Say why nothing is forwarded: what isn't shown whole is decided by who has seen it."""
+    if said.digest is None and said.token is None and request.left_out:
+        return f"{request.left_out}, and name its digest", "changed"
+    if said.digest not in {None, request.digest} and not request.left_out:
+        return f"request {said.request_id!r} is not the one that was seen: see it again", "changed"
+    return None
