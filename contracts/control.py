@@ -80,13 +80,16 @@ class Delegation(Contract):
     A tool by which an agent gives a task to another, whose run is a part of its own.
 
     So many of them work at once, each within `budget_share` of the budget of the whole run. By a
-    `handoff` the other agent goes on with the run itself; the tool `prepare` loads what it needs.
+    `handoff` the other agent goes on with the run itself, or `returns` its answer as the result of
+    the call, within `timeout_seconds`; the tool `prepare` loads what it needs.
     """
 
     tool: Annotated[str, Field(pattern=TOOL_NAME_PATTERN)]
     at_once: int
     budget_share: float
     handoff: bool = Field(default=False, exclude_if=not_)
+    returns: bool = Field(default=False, exclude_if=not_)
+    timeout_seconds: float | None = Field(default=None, exclude_if=lambda value: value is None)
     prepare: str | None = Field(default=None, exclude_if=not_)
 
 

@@ -124,7 +124,7 @@ class Agent:
         """The agents that this one has do something, in runs of their own."""
         specs = [one.spec for one in (*self.guardrails, *self.acceptance)]
         found = [spec.agent for spec in specs if spec.agent is not None]
-        found += [one.agent for one in self.subagents]
+        found += [one.agent for one in (*self.subagents, *self.handoffs) if one.works_apart]
         if self.tiers is not None:
             found += filter(None, (self.tiers.full, self.tiers.simplified))
             if (parts := self.tiers.decomposed) is not None:

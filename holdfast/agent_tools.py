@@ -81,6 +81,10 @@ class _TransferArguments(BaseModel):
     goal: str = Field(description="What is to be done, and what the other agent has to know.")
 
 
+class _Returned(BaseModel):
+    answer: str
+
+
 class _Transferred(BaseModel):
     handoff_id: str
     to_agent: str
@@ -89,12 +93,17 @@ class _Transferred(BaseModel):
 def _say_shape(one: SubAgent | Handoff) -> tuple[object, ...]:
     """Return what makes two tools of a name the same."""
     if isinstance(one, Handoff):
-        return (one.agent, one.when)
+        return (one.agent, one.when, one.return_expected)
     return (one.agent, one.input, one.output)
 
 
 def _describe(sub: SubAgent | Handoff) -> str:
     """Say what the tool is for, as the docstring of its input does."""
+    if isinstance(sub, Handoff) and sub.return_expected:
+        return (
+            f"Hand a piece of work over to the agent {sub.agent!r}, and read its answer. It knows "
+            f"nothing of this conversation but what you write here. When: {sub.when}"
+        )
     if isinstance(sub, Handoff):
         return (
             f"Hand this conversation over to the agent {sub.agent!r}, which goes on in your place."
@@ -116,7 +125,9 @@ def _build_tool(sender: str, sub: SubAgent | Handoff, risk: Risk) -> Tool:
         )
     hands_over = isinstance(sub, Handoff)
     taken = _TransferArguments if hands_over else sub.input
-    given = _Transferred if hands_over else sub.output
+    given: type[object] = _Returned if sub.works_apart else _Transferred
+    if not hands_over:
+        given = sub.output
     signature = Signature(name, taken, given)
 
     async def run_agent() -> None:

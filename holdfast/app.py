@@ -249,6 +249,8 @@ class App:
         known = {one.name: one for one in self.agents}
         for one in agent.handoffs:
             receiver = known.get(one.agent)
+            if one.works_apart:
+                continue
             if receiver is not None and receiver.tiers is not None:
                 yield f"its handoff {one.agent!r} has tiers, which begin with a goal of their own"
             if receiver is not None and receiver.project not in {None, agent.project}:
@@ -265,7 +267,10 @@ class App:
     def _is_too_deep(self, agent: Agent) -> bool:
         """Whether the runs below one of this agent would be deeper than runs may be."""
         known = {one.name: one.delegates for one in self.agents}
-        instead = {one.name: tuple(to.agent for to in one.handoffs) for one in self.agents}
+        instead = {
+            one.name: tuple(to.agent for to in one.handoffs if not to.works_apart)
+            for one in self.agents
+        }
         level = _collect(agent.name, instead)
         for _ in range(MAX_ANCESTORS + 1):
             below = {other for name in level for other in known.get(name, ())}

@@ -30,6 +30,11 @@ class SubAgent:
     budget_share: float = 0.25
 
     @property
+    def works_apart(self) -> bool:
+        """Whether it works in a run of its own."""
+        return True
+
+    @property
     def tool_name(self) -> str:
         """The tool by which the model gives it a task."""
         return _name_tool("delegate_to", self.agent)
@@ -48,13 +53,22 @@ class Handoff:
     An agent that another one may hand its run to, by the tool `transfer_to_NAME`.
 
     *when* tells the model when to. *prepare* is a tool that changes nothing, takes `goal` and
-    returns a HandoffData: what the agent needs that goes on.
+    returns a HandoffData: what the agent needs that goes on. With *return_expected* it works in a
+    run of its own, and its answer is the result of the call; it is stopped after
+    *timeout_seconds*.
     """
 
     agent: str
     _: KW_ONLY
     when: str
     prepare: Tool | None = None
+    return_expected: bool = False
+    timeout_seconds: float | None = None
+
+    @property
+    def works_apart(self) -> bool:
+        """Whether it works in a run of its own."""
+        return self.return_expected
 
     @property
     def tool_name(self) -> str:
@@ -68,7 +82,9 @@ class Handoff:
             tool=self.tool_name,
             at_once=1,
             budget_share=1.0,
-            handoff=True,
+            handoff=not self.return_expected,
+            returns=self.return_expected,
+            timeout_seconds=self.timeout_seconds,
             prepare=None if self.prepare is None else self.prepare.contract.name,
         )
 
@@ -82,6 +98,10 @@ def check_handoff(handoff: Handoff) -> list[str]:
     whose, prepare, found = f"its handoff {handoff.agent!r}", handoff.prepare, list[str]()
     if not str(handoff.when).strip():
         found.append(f"{whose}: say when, which is all that the model knows of it")
+    if handoff.timeout_seconds is not None and not (
+        handoff.return_expected and _is_duration(handoff.timeout_seconds)
+    ):
+        found.append(f"{whose}: its timeout_seconds is more than 0, and goes with return_expected")
     if prepare is None:
         return found
     if not _is_tool(prepare):
@@ -119,6 +139,10 @@ def _is_model(given: object) -> bool:
 
 def _is_count(given: object) -> bool:
     return isinstance(given, int) and 1 <= given <= MAX_PARALLEL_CHILDREN
+
+
+def _is_duration(given: object) -> bool:
+    return isinstance(given, int | float) and 0 < given < float("inf")
 
 
 def _is_share(given: object) -> bool:

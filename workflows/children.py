@@ -25,6 +25,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import parts, turns, verdicts
+from holdfast.run.delegation.subagents import TIME_IS_UP
 from holdfast.run.limits import budgets, triggers
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.run.summaries import summarise_run
@@ -42,7 +43,7 @@ class ChildTask(NamedTuple):
     What a child is to do. `part` names it in the id of its run, apart from all others of this run.
 
     `ceiling` is all that it may use. What was done before it knows from when it begins. Its answer
-    has the shape of `output_schema`, where one is given.
+    has the shape of `output_schema`, where one is given; after `timeout_seconds` it is stopped.
     """
 
     part: str
@@ -50,6 +51,7 @@ class ChildTask(NamedTuple):
     goal: str
     ceiling: Budget
     output_schema: JsonObject | None = None
+    timeout_seconds: float | None = None
 
 
 class _SharedBudget(NamedTuple):
@@ -208,6 +210,8 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
     )
     run.parts[child.id] = False
     alike = asyncio.create_task(_mirror_suspension(run, child))
+    if task.timeout_seconds is not None:
+        run.timers.append(asyncio.create_task(_stop_in_time(run, child, task.timeout_seconds)))
     try:
         return await child
     finally:
@@ -276,6 +280,21 @@ async def _mirror_suspension(
     except FailureError:
         # It has ended meanwhile, or a flood of signals left no room for this one. A cancellation
         # is no signal: what can't be held is ended.
+        child.cancel()
+
+
+async def _stop_in_time(
+    run: RunContext, child: workflow.ChildWorkflowHandle[object, RunResult], seconds: float
+) -> None:
+    """Stop a child whose time is up; its end is awaited all the same, so it does nothing later."""
+    # Not cancelled where the child ends before: around a local activity that can't be replayed.
+    await workflow.sleep(seconds, summary=f"stops {child.id}, which was given so long")
+    if child.id not in run.parts:
+        return
+    try:
+        told = {"reason": f"{seconds:g} s are over", "by": TIME_IS_UP}
+        await child.signal("stop", told)
+    except FailureError:
         child.cancel()
 
 

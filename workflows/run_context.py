@@ -78,6 +78,7 @@ class RunContext:
         self.begun: dict[str, CallState] = {}
         self.begun_parts: dict[str, str] = {}
         self.relayed: dict[str, tuple[Request, ...]] = {}
+        self.timers: list[asyncio.Task[None]] = []
         self.resting = False
         self.hurried = 0
         self.prepared: PreparedHandoff | None = None

@@ -13,7 +13,7 @@ from holdfast.contracts.calls import (
     ToolSuccess,
     idempotency_key,
 )
-from holdfast.contracts.control import MAX_RECENT_CHANGES, HandoffData
+from holdfast.contracts.control import MAX_RECENT_CHANGES, Delegation, HandoffData
 from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state import CallState, RunState
@@ -53,9 +53,16 @@ def build_second_denial(call: CallState) -> ToolFailure:
 
 
 def build_record(
-    state: RunState, call: CallState, receiver: str, now: datetime, given: tuple[str, ...]
+    state: RunState,
+    call: CallState,
+    receiver: str,
+    now: datetime,
+    given: tuple[str, ...],
+    *,
+    delegation: Delegation,
 ) -> HandoffRecord:
     """Build the record of a handoff; the goal is quoted where that may be told."""
+    transcript = () if delegation.returns else ("transcript",)
     return HandoffRecord(
         handoff_id=idempotency_key(state.first_execution_run_id, call.call.call_id, "call"),
         from_agent=state.agent.name,
@@ -63,7 +70,9 @@ def build_record(
         timestamp=now,
         task_id=state.run_id,
         goal=answers.redact(state, read_goal(call)),
-        context_passed=("goal", "transcript", *given),
+        context_passed=("goal", *transcript, *given),
+        return_expected=delegation.returns,
+        timeout_seconds=delegation.timeout_seconds,
     )
 
 

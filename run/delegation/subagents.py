@@ -18,6 +18,9 @@ from holdfast.run.limits import budgets
 
 MAX_PART_NAME_CHARS = 40
 
+TIME_IS_UP = "the time that it was given"
+"""Who ended a run that didn't come back in time."""
+
 _NO_PART_CHARS = Pattern(r"[^A-Za-z0-9]+")
 
 
@@ -28,7 +31,8 @@ class DelegatedTask(NamedTuple):
     agent: str
     goal: str
     share: Budget
-    output_schema: JsonObject
+    output_schema: JsonObject | None
+    timeout_seconds: float | None = None
 
 
 def find_delegation(state: RunState, call: CallState) -> Delegation | None:
@@ -47,23 +51,27 @@ def _find(state: RunState, call: CallState) -> Delegation | None:
     return next((one for one in state.agent.delegations if one.tool == call.call.name), None)
 
 
-def build_task(state: RunState, call: CallState, number: int, told: str) -> DelegatedTask | None:
+def build_task(
+    state: RunState, call: CallState, number: int, told: str, words: str | None = None
+) -> DelegatedTask | None:
     """
     Build what the run of another agent is to do; null where this run has no such tool any more.
 
-    It is told the arguments, and what was done: nothing else of this run.
+    It is told the arguments, or the *words* of a handoff, and what was done: nothing else of this
+    run.
     """
     contract, delegation = state.agent.find_tool(call.call.name), find_delegation(state, call)
     if contract is None or contract.receiver is None or delegation is None:
         return None
     name = _NO_PART_CHARS.sub("-", contract.receiver).strip("-")[:MAX_PART_NAME_CHARS]
-    goal = json.dumps(_read_arguments(call), ensure_ascii=False, indent=2)
+    goal = words or json.dumps(_read_arguments(call), ensure_ascii=False, indent=2)
     return DelegatedTask(
         part=f"{number}-{name}",
         agent=contract.receiver,
         goal="\n\n".join(filter(None, (goal, told))),
         share=budgets.take_share(state.agent.budget, delegation.budget_share),
-        output_schema=contract.output_schema,
+        output_schema=None if delegation.returns else contract.output_schema,
+        timeout_seconds=delegation.timeout_seconds,
     )
 
 
@@ -76,14 +84,22 @@ def _read_arguments(call: CallState) -> JsonObject:
 
 
 def build_result(
-    call: CallState, contract: ToolContract, run_id: str, result: RunResult | str
+    call: CallState,
+    contract: ToolContract,
+    run_id: str,
+    result: RunResult | str,
+    delegation: Delegation,
 ) -> ToolResult:
     """Build the result of a call from that of its run, or from why that has none."""
     if isinstance(result, str):
         return _build_failure(call, f"{contract.receiver} has no result: {result}")
     if result.status == "completed" and isinstance(result.output, dict):
         return _build_success(call, contract, run_id, result.output)
+    if result.status == "completed" and delegation.returns:
+        return _build_success(call, contract, run_id, {"answer": result.answer})
     stop = result.stop
+    if stop is not None and stop.ended_by == TIME_IS_UP:
+        return _build_timeout(call, contract, result, delegation)
     why = f": {stop.reason}" if stop is not None else ""
     if stop is not None and stop.detail:
         why = f"{why} ({shorten(stop.detail, MAX_TIER_FAILURE_CHARS)})"
@@ -115,6 +131,19 @@ def _build_failure(call: CallState, reason: str, *, by_person: bool = False) -> 
         return ToolFailure.of(call.call, "aborted", "aborted", reason, "go on without it")
     actions = ("go on without it", "do it yourself, or give a smaller task")
     return ToolFailure.of(call.call, "error", "subagent_failed", reason, *actions)
+
+
+def _build_timeout(
+    call: CallState, contract: ToolContract, result: RunResult, delegation: Delegation
+) -> ToolFailure:
+    """Say that it was stopped when its time was up, and what it did, or may have, by then."""
+    did = _describe_effects((*result.effects, *result.unresolved))
+    reason = (
+        f"{contract.receiver} didn't come back within {delegation.timeout_seconds:g} s and was "
+        f"stopped{did}"
+    )
+    status = "outcome_unknown" if result.unresolved else "error"
+    return ToolFailure.of(call.call, status, "timeout", reason, "go on without it")
 
 
 def _describe_effects(effects: tuple[Effect, ...]) -> str:

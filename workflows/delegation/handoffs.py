@@ -58,9 +58,27 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
         return build_open_failure(call, contract.receiver, failures.message(error))
     if run.state.is_ending:
         return tool_results.build_abort(call.call, "the run ended before another agent went on")
-    record = build_record(run.state, call, receiver.name, workflow.now(), given)
+    record = build_record(
+        run.state, call, receiver.name, workflow.now(), given, delegation=delegation
+    )
     run.prepared = PreparedHandoff(receiver, record, words)
     return build_success(call, record)
+
+
+async def prepare_return(
+    run: RunContext, call: CallState, delegation: Delegation, receiver: str
+) -> str | ToolResult:
+    """Return the words with which another agent begins whose answer comes back; or why not."""
+    if refusal := find_refusal(run.state, call):
+        return refusal
+    told = render_context(run.state, call, await _load_context(run, call, delegation))
+    if not isinstance(told, tuple):
+        return told
+    words, given = told
+    record = build_record(run.state, call, receiver, workflow.now(), given, delegation=delegation)
+    state = run.state
+    run.state = state.with_(journal=(*state.journal, record), handoffs=state.handoffs + 1)
+    return words
 
 
 async def _load_context(

@@ -15,7 +15,7 @@ from holdfast.run.delegation.subagents import (
 )
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows.children import ChildTask, name_child, run_children
-from holdfast.workflows.delegation.handoffs import prepare_handoff
+from holdfast.workflows.delegation.handoffs import prepare_handoff, prepare_return
 from holdfast.workflows.run_context import RunContext
 
 
@@ -42,25 +42,58 @@ async def _run_subagents(run: RunContext, calls: list[CallState]) -> dict[str, T
     """Have other agents work on these calls, each in a run of its own; none of them raises."""
     first, told = run.state.delegated + 1, parts.describe_effects(run.state)
     run.state = run.state.with_(delegated=run.state.delegated + len(calls))
+    words, results = await _prepare_returns(run, calls)
     numbered = list(enumerate(calls, start=first))
     tasks = {
         call.call.call_id: task
         for number, call in numbered
-        if (task := build_task(run.state, call, number, told)) is not None
+        if call.call.call_id not in results
+        and (task := build_task(run.state, call, number, told, words.get(call.call.call_id)))
     }
     children = [_build_child(task) for task in tasks.values()]
     ended = dict(zip(tasks, await run_children(run, children), strict=True))
-    results: dict[str, ToolResult] = {}
     for call in calls:
         name, contract = call.call.call_id, run.state.agent.find_tool(call.call.name)
-        if contract is None or name not in tasks:
+        delegation = find_delegation(run.state, call)
+        if name in results:
+            continue
+        if contract is None or delegation is None or name not in tasks:
             reason = "the call was allowed, but this run has no such tool"
             results[name] = ToolFailure.of(call.call, "error", "internal_error", reason)
         else:
             run_id = name_child(run, tasks[name].part)
-            results[name] = build_result(call, contract, run_id, ended[name])
+            results[name] = build_result(call, contract, run_id, ended[name], delegation)
     return results
 
 
+async def _prepare_returns(
+    run: RunContext, calls: list[CallState]
+) -> tuple[dict[str, str], dict[str, ToolResult]]:
+    """Prepare the handoffs whose answers come back: the words of each, or why it has none."""
+    words, refused = dict[str, str](), dict[str, ToolResult]()
+    for call in calls:
+        delegation, contract = (
+            find_delegation(run.state, call),
+            run.state.agent.find_tool(call.call.name),
+        )
+        if (
+            delegation is None
+            or not delegation.returns
+            or contract is None
+            or contract.receiver is None
+        ):
+            continue
+        prepared = await prepare_return(run, call, delegation, contract.receiver)
+        if isinstance(prepared, str):
+            words[call.call.call_id] = prepared
+        else:
+            refused[call.call.call_id] = prepared
+    if words:
+        await run.write_journal()
+    return words, refused
+
+
 def _build_child(task: DelegatedTask) -> ChildTask:
-    return ChildTask(task.part, task.agent, task.goal, task.share, task.output_schema)
+    return ChildTask(
+        task.part, task.agent, task.goal, task.share, task.output_schema, task.timeout_seconds
+    )
