@@ -15,6 +15,13 @@ from holdfast.dev_claims import claim
 ADDRESS = "127.0.0.1:7233"
 SERVER = ("server", "start-dev", "--ip", "127.0.0.1", "--port")
 
+WAITS = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs the tests may ignore it
+print(flush=True)
+signal.pause()
+"""
+
 
 def test_a_link_in_the_place_of_a_lock_empties_no_other_file(tmp_path: Path) -> None:
     """A project that was cloned may bring `.holdfast/temporal.db.lock` along, as a link."""
@@ -76,7 +83,7 @@ def test_nothing_but_the_server_that_was_left_is_ended(
 ) -> None:
     """Its number may be another process's by now, or may never have been a server's."""
     lock = tmp_path / "temporal.db.lock"
-    (tmp_path / words[0]).write_text("import signal; print(flush=True); signal.pause()")
+    (tmp_path / words[0]).write_text(WAITS)
     with subprocess.Popen(
         [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
