@@ -130,9 +130,9 @@ def unwritable() -> list[object]:
     return [threading.Lock()]
 
 
-@tool(risk=Risk.READ_ONLY, timeout=0.3)
+@tool(risk=Risk.READ_ONLY, timeout=5)
 def linger(alive: str) -> str:
-    """Start a process, say so through a pipe that both hold open, and never end."""
+    """Start a process, for which there is time, say so in a pipe that both hold, and never end."""
     return _linger(alive)
 
 
