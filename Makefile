@@ -13,7 +13,7 @@ NAMES ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-support demo-coder dev quick test lint check histories bench lock clean
+.PHONY: help install demo demo-support demo-desk demo-coder dev quick test lint check histories bench lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ demo: $(INSTALLED) ## a supervised agent, from start to answer, without keys or 
 
 demo-support: $(INSTALLED) ## a refund that only a signed approval releases, without accounts
 	@$(BIN)/python -m examples.support.demo
+
+demo-desk: $(INSTALLED) ## four agents share a case: sub-agents, handoffs, two people who decide
+	@$(BIN)/python -m examples.desk.demo
 
 demo-coder: $(INSTALLED) ## an agent that mends a failing test, in the sandbox: bubblewrap needed
 	@$(BIN)/python -m examples.coder.demo

@@ -1,0 +1,1 @@
+"""A support desk of four agents: who answers, who finds out, who pays, who sends."""
