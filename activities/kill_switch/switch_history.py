@@ -1,5 +1,6 @@
 """The workflow that keeps the switches, seen from outside: its history says what is off."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, timedelta
 from typing import NamedTuple
@@ -26,9 +27,11 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import (
     SWITCHES,
     SWITCHES_WORKFLOW_TYPE,
+    Switch,
     SwitchSignal,
     SwitchState,
 )
+from holdfast.event_log import log
 from holdfast.policy.switches import after_signal, parse_state
 
 POLL_TIMEOUT = timedelta(seconds=5)
@@ -45,6 +48,9 @@ How long a worker may hold a workflow task of the switches.
 A signal that comes meanwhile is recorded when the task ends: after milliseconds, or after this
 time if the worker dies with it.
 """
+
+_LIST_SECONDS = 0.2
+"""Seconds between looks at a list that doesn't show what was started yet."""
 
 _CLOSE_EVENTS = {
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
@@ -190,12 +196,13 @@ class SwitchHistory:
         """
         Start the workflow with what the execution *before* knew, and with a signal, if any.
 
-        An execution that somebody ended switches nothing on. If one is open by now, it stays.
+        An execution that somebody ended switches nothing on. If one is open by now, it stays. What
+        another knew that came and went since *before* was looked at is switched off again.
         """
         state = (
             SwitchState() if before is None else (await self.read_execution(before.run_id)).state
         )
-        await self._client.start_workflow(
+        opened = await self._client.start_workflow(
             SWITCHES_WORKFLOW_TYPE,
             state,
             id=self._id,
@@ -207,6 +214,47 @@ class SwitchHistory:
             start_signal_args=() if signal is None else (signal,),
             static_summary="What is switched off for all runs",
         )
+        last = await self._find_before(opened.result_run_id or "")
+        if last and (before is None or last != before.run_id):
+            lifted = signal if name == "on" else None
+            await self._switch_off_again(last, opened.result_run_id or "", lifted)
+
+    async def _find_before(self, run_id: str) -> str:
+        """Return the execution before this one, by the server's list; empty if there is none."""
+        try:
+            async with asyncio.timeout(POLL_TIMEOUT.total_seconds()):
+                while run_id not in (listed := await self._list_executions()):  # noqa: ASYNC110 -- it is elsewhere
+                    await asyncio.sleep(_LIST_SECONDS)  # the list comes behind
+        except TimeoutError:
+            log.warning("switches.not_listed", effect="another start of theirs may go unseen")
+            return ""
+        return ("", *listed)[listed.index(run_id)]
+
+    async def _list_executions(self) -> list[str]:
+        """Return all executions in the order of their starts. Raises RPCError."""
+        found = [one async for one in self._client.list_workflows(f"WorkflowId = '{self._id}'")]
+        return [one.run_id for one in sorted(found, key=lambda one: one.start_time)]
+
+    async def _switch_off_again(self, last: str, run_id: str, lifted: SwitchSignal | None) -> None:
+        """Switch off what one execution knew and a later one doesn't, but what was *lifted*."""
+        known = {
+            (one.kind, one.name) for one in (await self.read_execution(run_id)).state.switches
+        }
+        if lifted is not None:
+            known.add((lifted.kind, lifted.name))
+        for one in await self._read_switches(last):
+            if (one.kind, one.name) not in known:
+                off = SwitchSignal(kind=one.kind, name=one.name, by=one.by, reason=one.reason)
+                await self.send("off", off)
+
+    async def _read_switches(self, run_id: str) -> tuple[Switch, ...]:
+        """Return what an execution knew; nothing if it was deleted. Raises as `read`."""
+        try:
+            return (await self.read_execution(run_id)).state.switches
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return ()
+            raise
 
     async def _after(self, state: SwitchState, event: HistoryEvent) -> SwitchState:
         if event.HasField("workflow_execution_started_event_attributes"):

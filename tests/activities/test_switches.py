@@ -171,6 +171,27 @@ async def test_ending_the_workflow_switches_nothing_on(
         assert await seen(board, lambda found: len(found) > 1) == ["send", "refund"]
 
 
+async def test_who_comes_late_to_start_them_switches_nothing_on(
+    client: Client, queue: str, board: TemporalKillSwitch
+) -> None:
+    """It looked at one that had ended; meanwhile another was started, heard, and ended too."""
+    history = SwitchHistory(client, queue)
+    await history.start(None)
+    await switch(client, queue, "off", "refund")
+    await of(client, queue).terminate()
+    before = await history.latest()
+    await history.start(before)
+    await switch(client, queue, "off")
+    await switch(client, queue, "off", "mail")
+    await of(client, queue).terminate()
+
+    late = SwitchSignal(kind="tool", name="mail", by="dana")
+    await history.start(before, "on", late)
+
+    assert set(names((await history.read()).switches)) == {"refund", "send"}
+    assert set(await seen(board, lambda found: len(found) > 1)) == {"refund", "send"}
+
+
 AGAIN = RetryPolicy(initial_interval=timedelta(milliseconds=1))
 
 
