@@ -2,13 +2,14 @@
 
 from datetime import datetime
 from operator import not_
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, field_serializer
 
 from holdfast.contracts.approvals import ClosedRequest, RequestKind, Requirement
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.control import Approach
+from holdfast.contracts.signals import OutcomeCode, SignedSignal
 
 
 class RequestOpened(Contract):
@@ -103,6 +104,25 @@ class MessageEnded(Contract):
     at: datetime
 
 
+class MessageRefused(Contract):
+    """
+    Signals about no request changed nothing, though no verdict says so.
+
+    `digest` is that of what was sent but its token; so many said the same together.
+    """
+
+    type: Literal["message.refused"] = "message.refused"
+    signal: SignedSignal
+    digest: str
+    reason: str
+    code: OutcomeCode
+    count: int = 1
+
+    def with_(self, *, count: int) -> Self:
+        """Return the event for so many."""
+        return self.model_copy(update={"count": count})
+
+
 JournalEvent: TypeAlias = Annotated[
     RequestOpened
     | RequestEscalated
@@ -111,7 +131,8 @@ JournalEvent: TypeAlias = Annotated[
     | ApproachFailed
     | HandoffRecord
     | MessageTaken
-    | MessageEnded,
+    | MessageEnded
+    | MessageRefused,
     Field(discriminator="type"),
 ]
 

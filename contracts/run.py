@@ -63,9 +63,9 @@ RUN_ID_RULE = (
 _RUN_ID = Pattern(rf"[A-Za-z0-9][A-Za-z0-9._:\-]{{0,{MAX_RUN_ID_CHARS - 1}}}")
 
 
-def is_run_id(name: str) -> bool:
+def is_run_id(name: object) -> bool:
     """Whether a run may have this id: it is shown, quoted and handed on in many places."""
-    return _RUN_ID.fits(name)
+    return isinstance(name, str) and _RUN_ID.fits(name)
 
 
 RunStatus = Literal["completed", "stopped", "blocked", "failed"]

@@ -246,7 +246,7 @@ def open_review(
     request = facts.copy_with(wanted)
     if requests.is_too_large_to_show(request):
         return after_refusal(
-            state, request, f"what there is to read {tool_results.TOO_LARGE_TO_SHOW}"
+            state, request, f"what there is to read {tool_results.TOO_LARGE_TO_SHOW}", now
         )
     return requests.open_request(state, request)
 
@@ -259,7 +259,7 @@ def after_decision(
         by = verdict.approver or message.approver
         said = describe_rejection(state, message, by)
         state = requests.close_request(state, request, "rejected", now)
-        return after_refusal(_count_votes(state, request, against=1), request, said, by=by)
+        return after_refusal(_count_votes(state, request, against=1), request, said, now, by=by)
     request = with_approval(request, message, verdict, now)
     if len(request.approvals) < request.count:
         return requests.replace_request(state, request)
@@ -278,7 +278,9 @@ def _releases_calls(request: Review) -> bool:
     return bool(request.call_id) or not request.subject.startswith(gates.GUARDRAIL_PREFIX)
 
 
-def after_refusal(state: RunState, request: Review, why: str, *, by: str = "") -> RunState:
+def after_refusal(
+    state: RunState, request: Review, why: str, now: datetime, *, by: str = ""
+) -> RunState:
     """Do without what somebody refused (*by* whom), or nobody approved in time."""
     if request.call_id:
         call = requests.find_call(state, request.call_id)
@@ -293,7 +295,7 @@ def after_refusal(state: RunState, request: Review, why: str, *, by: str = "") -
             return answers.withhold(state, verdict)
     stop = Stop.because(StopReason.REJECTED, why, why=request.reason, ended_by=by)
     blocked = request.subject.startswith(gates.GUARDRAIL_PREFIX)
-    return halt(state, stop, "blocked" if blocked else "stopped")
+    return halt(state, stop, now, "blocked" if blocked else "stopped")
 
 
 def _build_rejection_verdict(request: Review, why: str) -> GuardrailVerdict:

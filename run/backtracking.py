@@ -84,6 +84,17 @@ def roll_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
     return _after_max_backtracks(left, now)
 
 
+def find_workspace_to_restore(state: RunState) -> str:
+    """
+    Return the digest of the workspace as it was at the checkpoint; empty where it stays as it is.
+
+    It does where there is none, and in a run that a person has stopped: that takes nothing back.
+    """
+    if state.checkpoint is None or state.is_ending:
+        return ""
+    return state.checkpoint.workspace
+
+
 def _without_effects(state: RunState, undone: Compensation) -> RunState:
     """Tell only what could not be taken back: that the rest was is what going back means."""
     if undone.not_undone:
@@ -98,7 +109,7 @@ def _after_max_backtracks(state: RunState, now: datetime) -> RunState:
     )
     if state.agent.escalates:
         return escalations.escalate(state, stop, now, escalations.BACKTRACKS)
-    return halt(state, stop, "failed")
+    return halt(state, stop, now, "failed")
 
 
 _ALL_UNDONE = "everything that they did was taken back"

@@ -42,7 +42,7 @@ def give_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES)
         return end_approach(state, f"{stop.reason}: {stop.detail}")
     if state.agent.escalates:
         return escalate(state, stop, now, trigger)
-    return halt(state, stop)
+    return halt(state, stop, now)
 
 
 def can_try_again(state: RunState) -> bool:
@@ -89,7 +89,9 @@ def escalate(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunSta
     )
     if requests.is_too_large_to_show(request):
         return halt(
-            state, build_stop(request, f"what there is to decide {tool_results.TOO_LARGE_TO_SHOW}")
+            state,
+            build_stop(request, f"what there is to decide {tool_results.TOO_LARGE_TO_SHOW}"),
+            now,
         )
     return requests.open_request(state, request)
 
@@ -118,7 +120,7 @@ def after_resolution(
     state = requests.close_request(state, request, "resolved", now)
     if message.action == "abort":
         detail = message.guidance or "aborted by a person"
-        return halt(state, build_stop(request, detail, ended_by="a person"))
+        return halt(state, build_stop(request, detail, ended_by="a person"), now)
     if message.guidance is not None:
         words = UserTurn(text=message.guidance, origin="guidance")
         state = requests.queue_steering(state, words, now)

@@ -36,7 +36,7 @@ def after_failure(
         case "ask" if state.agent.escalates:
             return escalations.escalate(state, stop, now, escalations.MODELS)
         case "ask" | "stop":
-            return _fail(state, stop)
+            return halt(state, stop, now, "failed")
 
 
 def after_no_answer(state: RunState, attempt: ModelAttempt, now: datetime) -> RunState | None:
@@ -100,13 +100,14 @@ def after_last_model(state: RunState, now: datetime, *, limited: bool = False) -
     chain = state.attempts[-len(state.agent.models) :]
     if not state.agent.escalates and len(state.agent.models) == 1:
         if limited:
-            return halt(state, budgets.no_more_retries(state.agent.budget, chain[-1].error))
-        return _fail(state, Stop.because(StopReason.NO_MODEL, chain[-1].error))
+            stop = budgets.no_more_retries(state.agent.budget, chain[-1].error)
+            return halt(state, stop, now)
+        return halt(state, Stop.because(StopReason.NO_MODEL, chain[-1].error), now, "failed")
     told = "; ".join(f"{one.model}: {one.kind}: {one.error}" for one in chain)
     stop = Stop.because(StopReason.FALLBACKS_EXHAUSTED, shorten(told, 4_000))
     if state.agent.escalates:
         return escalations.escalate(state, stop, now, escalations.MODELS)
-    return _fail(state, stop)
+    return halt(state, stop, now, "failed")
 
 
 def _build_failure_stop(attempt: ModelAttempt) -> Stop:
@@ -117,10 +118,6 @@ def _build_failure_stop(attempt: ModelAttempt) -> Stop:
         f"whatever worker asked {attempt.model} ended before there was a reply, "
         f"{usage.MAX_LOST_ATTEMPTS} times and more: {attempt.error}",
     )
-
-
-def _fail(state: RunState, stop: Stop) -> RunState:
-    return halt(state, stop, "failed")
 
 
 def _resume_turn(state: RunState) -> RunState:

@@ -56,7 +56,7 @@ def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     )
     state = append_items(kept, turn)
     if asked:
-        return _take_calls(state, asked)
+        return _take_calls(state, asked, now)
     if state.paused:
         return state
     if reply.objections and reply.stop == "end_turn":
@@ -89,7 +89,7 @@ def _after_no_answer(
         cost=reply.usage.estimated_cost,
     )
     # Another model takes over without a turn that says nothing.
-    return fallbacks.after_no_answer(kept, attempt, now) or halt(state, stop)
+    return fallbacks.after_no_answer(kept, attempt, now) or halt(state, stop, now)
 
 
 def record_reply(state: RunState, reply: ModelReply) -> RunState:
@@ -136,7 +136,7 @@ def _assign_unique_ids(
     return tuple(apart), tuple(marks)
 
 
-def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
+def _take_calls(state: RunState, calls: tuple[AnyCall, ...], now: datetime) -> RunState:
     state = state.with_(calls=tuple(CallState(call=call) for call in calls))
     ledger = state.ledger
     for call in calls:
@@ -145,19 +145,19 @@ def _take_calls(state: RunState, calls: tuple[AnyCall, ...]) -> RunState:
             ledger, call, pollable=tool is not None and tool.pollable
         )
         if stop := loop_detection.check_loop(state.agent.budget, ledger, call):
-            return _end_approach_or_run(state.with_(ledger=ledger), stop)
+            return _end_approach_or_run(state.with_(ledger=ledger), stop, now)
     state = state.with_(ledger=ledger)
     drafts = sum(1 for call in calls if (tool := state.agent.find_tool(call.name)) and tool.draft)
     if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls), drafts):
-        return halt(state, stop)
+        return halt(state, stop, now)
     return state
 
 
-def _end_approach_or_run(state: RunState, stop: Stop) -> RunState:
+def _end_approach_or_run(state: RunState, stop: Stop, now: datetime) -> RunState:
     """End the run, or the approach under way where it can go back."""
     if state.checkpoint is not None:
         return escalations.end_approach(state, f"{stop.reason}: {stop.detail}")
-    return halt(state, stop)
+    return halt(state, stop, now)
 
 
 def _reject_answer(state: RunState, reply: ModelReply, now: datetime) -> RunState:

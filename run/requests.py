@@ -168,6 +168,13 @@ def close_request(
     )
 
 
+def withdraw_requests(state: RunState, now: datetime) -> RunState:
+    """Close what waits for people when its run is ended: there is nothing left to decide."""
+    for request in state.requests:
+        state = close_request(state, request, "withdrawn", now)
+    return state
+
+
 def find_call(state: RunState, call_id: str) -> CallState:
     """Return the call of the current turn with this id."""
     return next(call for call in state.calls if call.call.call_id == call_id)

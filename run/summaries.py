@@ -27,6 +27,7 @@ from holdfast.contracts.journal import (
     HandoffRecord,
     JournalEvent,
     MessageEnded,
+    MessageRefused,
     MessageTaken,
     RequestClosed,
     RequestEscalated,
@@ -244,6 +245,8 @@ def journal_line(event: JournalEvent) -> str:
             said = f"{name} · the message no. {position}, of {actor}"
         case MessageEnded(message_id=name, status=status):
             said = f"{name} · {status}"
+        case MessageRefused(signal=signal, reason=reason, count=count):
+            said = f"{count} x {signal}: {reason}" if count > 1 else f"{signal}: {reason}"
     return shorten(said)
 
 
@@ -298,7 +301,8 @@ def describe_validation_error(error: ValidationError) -> str:
     """Say on one short line what is wrong with an input, field by field."""
     return shorten(
         "; ".join(
-            f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {entry['msg']}"
+            f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: "
+            f"{entry['msg'].removeprefix('Value error, ')}"
             for entry in error.errors(include_url=False, include_input=False)[:5]
         ),
         MAX_VALIDATION_ERROR_CHARS,

@@ -94,14 +94,14 @@ def replace_effect(state: RunState, index: int, *left: Effect) -> RunState:
 
 def record_compensation(state: RunState, undone: Compensation) -> RunState:
     """
-    Keep what became of the run's effects; none of them is taken back a second time.
+    Keep what became of the run's effects; those that stand are told, and reported as such.
 
-    What was done before may be done again: the same calls are no loop then.
+    Those that nobody came to stand as well: a person has stopped the run meanwhile. What was done
+    before may be done again: the same calls are no loop then.
     """
     together = merge_compensations(state.compensation, undone)
     ledger = loop_detection.reset_calls(state.ledger)
     return state.with_(
-        effects=tuple(effect for effect in state.effects if effect.reported),
         forgotten_effects=0,
         lost=state.lost or state.forgotten_effects > 0,
         compensation=together,

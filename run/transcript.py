@@ -1,5 +1,7 @@
 """The transcript of a run: it only grows; what a model is shown of it may shrink. Pure."""
 
+from datetime import datetime
+
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import (
     MAX_CARRIED_TRANSCRIPT_BYTES,
@@ -21,7 +23,7 @@ from holdfast.contracts.transcript import (
     TranscriptItem,
     TranscriptView,
 )
-from holdfast.run import context, gates
+from holdfast.run import context, gates, requests
 from holdfast.run.sessions.carrying import carry_session
 from holdfast.run.tool_results import build_abort
 
@@ -46,15 +48,16 @@ def measure_context(state: RunState) -> RunState:
     return state.with_(context_bytes=context.total_size(shown))
 
 
-def halt(state: RunState, stop: Stop, outcome: RunStatus = "stopped") -> RunState:
+def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopped") -> RunState:
     """
-    End the run without an answer.
+    End the run without an answer; one that a person has stopped ends for no other reason.
 
     Calls that were open get an `aborted` result, and what waited for people is withdrawn.
     """
-    return abort_open_calls(drop_candidate(state), stop.reason).with_(
-        stop=stop, outcome=outcome, requests=()
-    )
+    if state.stopping is not None:
+        stop, outcome = state.stopping, "stopped"
+    state = requests.withdraw_requests(abort_open_calls(drop_candidate(state), stop.reason), now)
+    return state.with_(stop=stop, outcome=outcome)
 
 
 def drop_candidate(state: RunState, by: str = "") -> RunState:

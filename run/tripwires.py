@@ -46,7 +46,7 @@ def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: dat
     if any(gates.find_spec(state, one.guardrail).layer == "post_action" for one in firm):
         state = answers.withhold(state, firm[0])
     elif firm:
-        return block(state, firm[0])
+        return block(state, firm[0], now)
     for verdict in tripped[len(firm) :]:
         if state.outcome is None:
             state = _open_review(state, (verdict,), now)
@@ -73,7 +73,7 @@ def after_calls(
             case "ask":
                 state = _open_review(state, tripped, now)
             case "block":
-                return block(state, tripped[0])
+                return block(state, tripped[0], now)
             case "deny" | "retry":
                 state = requests.replace_call(state, _deny(fresh, tripped[0]))
             case "warn":
@@ -100,7 +100,7 @@ def after_answer(
     return answers.withhold(state, tripped[0])
 
 
-def after_compensation(state: RunState, undone: Compensation) -> RunState:
+def after_compensation(state: RunState, undone: Compensation, now: datetime) -> RunState:
     """Have the model try again under the guardrail's constraints, or end the run blocked."""
     verdict = state.tripped
     if verdict is None:
@@ -110,13 +110,13 @@ def after_compensation(state: RunState, undone: Compensation) -> RunState:
     if state.is_ending:
         return state  # whoever ended the run meanwhile has ended it
     if _on_trip(state, verdict) != "retry":
-        return block(state, verdict)
+        return block(state, verdict, now)
     if state.output_retries >= state.agent.max_output_retries:
         if state.checkpoint is not None:
             return escalations.end_approach(
                 state, f"guardrail {verdict.guardrail}: {verdict.reason}"
             )
-        return block(state, verdict)
+        return block(state, verdict, now)
     state = _count_retry(state.with_(output_retries=state.output_retries + 1))
     bound = "; ".join((verdict.reason, *verdict.constraints))
     text = (
@@ -133,7 +133,7 @@ def _describe_compensation(undone: Compensation) -> str:
     return f"This was taken back: {shorten('; '.join(undone.undone), MAX_NOTICE_CHARS // 2)}\n"
 
 
-def block(state: RunState, verdict: GuardrailVerdict) -> RunState:
+def block(state: RunState, verdict: GuardrailVerdict, now: datetime) -> RunState:
     """End the run because a tripwire was triggered."""
     lost = state.compensation.not_undone if state.compensation else ()
     stop = Stop.because(
@@ -141,7 +141,7 @@ def block(state: RunState, verdict: GuardrailVerdict) -> RunState:
         f"guardrail {verdict.guardrail}, subject {verdict.subject[:16]}",
         why=verdict.reason,
     )
-    return halt(state, with_losses(stop, lost), "blocked")
+    return halt(state, with_losses(stop, lost), now, "blocked")
 
 
 def with_losses(stop: Stop, lost: tuple[str, ...]) -> Stop:

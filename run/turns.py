@@ -25,6 +25,12 @@ from holdfast.run.transcript import append_items, build_tool_turn
 _RESULT_MARGIN_BYTES = 1_000
 """Commas and names between what is measured by itself."""
 
+_BYTES_PER_TOKEN = 4
+"""About what a token of English or JSON has."""
+
+_PRICED_TOKENS = 1_000_000
+"""Tokens that a price is for."""
+
 KEEP_LAST_UNRESOLVED_CALLS = 100
 """Calls whose outcome nobody knows and that are denied by name; beyond them a person is asked."""
 
@@ -336,6 +342,24 @@ def charge(state: RunState, reply: ModelReply) -> RunState:
     ledger = budgets.after_model_call(state.ledger, reply.usage)
     ledger = ledger.with_(hosted_calls=ledger.hosted_calls + hosted)
     return state.with_(ledger=ledger, provider_wait=None)
+
+
+def charge_broken_off(state: RunState) -> RunState:
+    """
+    Count a call that was broken off: nobody knows what it used, so what was reserved counts.
+
+    Before there was a reply that is what was sent, by its size, at the price of the model's input.
+    """
+    reserved = budgets.estimate_next_call(state.ledger)
+    return charge_failed_usage(state, reserved if reserved.total_tokens else _estimate_sent(state))
+
+
+def _estimate_sent(state: RunState) -> CallUsage:
+    sent = (state.context_bytes + bounds.size(state.agent.prefix)) // _BYTES_PER_TOKEN
+    facts = next((one for one in state.agent.facts if one.model == state.model), None)
+    price = facts.input_price if facts else None
+    cost = None if price is None else price * sent / _PRICED_TOKENS
+    return CallUsage(input_tokens=sent, estimated_cost=cost)
 
 
 def charge_failed_usage(state: RunState, used: CallUsage) -> RunState:

@@ -11,6 +11,7 @@ from holdfast.contracts.approvals import (
     Review,
     Verdict,
 )
+from holdfast.contracts.journal import MessageRefused
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
@@ -101,9 +102,9 @@ def expire_requests(state: RunState, now: datetime) -> RunState:
             continue
         state = requests.close_request(state, request, "expired", now)
         if isinstance(request, Escalation):
-            return halt(state, escalations.build_stop(request, "nobody resolved it in time"))
+            return halt(state, escalations.build_stop(request, "nobody resolved it in time"), now)
         if isinstance(request, Review):
-            state = approvals.after_refusal(state, request, "nobody decided in time")
+            state = approvals.after_refusal(state, request, "nobody decided in time", now)
             if state.outcome is not None:
                 return state
             continue
@@ -116,17 +117,10 @@ def expire_requests(state: RunState, now: datetime) -> RunState:
     return state
 
 
-def withdraw_requests(state: RunState, now: datetime) -> RunState:
-    """Close what waits for people when its run is ended: there is nothing left to decide."""
-    for request in state.requests:
-        state = requests.close_request(state, request, "withdrawn", now)
-    return state
-
-
 def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
     """Begin to end a run, as a person says: nobody is asked anything any more."""
     stop = Stop.because(StopReason.TOLD_TO_STOP, message.reason, ended_by=message.by or "a person")
-    return withdraw_requests(state, now).with_(stopping=stop)
+    return requests.withdraw_requests(state, now).with_(stopping=stop)
 
 
 def keep_token(state: RunState, proof: Proof, now: datetime) -> RunState:
@@ -154,6 +148,18 @@ def record_refusal(
         refused=(*state.refused, entry)[-KEEP_LAST_REFUSALS:],
         refused_total=state.refused_total + 1,
     )
+
+
+def tell_refusal(state: RunState, refused: MessageRefused) -> RunState:
+    """Tell of a message that changed nothing; of many that say the same at once, in one event."""
+    last = state.journal[-1] if state.journal else None
+    if isinstance(last, MessageRefused) and last.with_(count=1) == refused:
+        again = last.with_(count=last.count + 1)
+        return state.with_(journal=(*state.journal[:-1], again))
+    told = sum(isinstance(event, MessageRefused) for event in state.journal)
+    if told == KEEP_LAST_REFUSALS:
+        return state
+    return state.with_(journal=(*state.journal, refused))
 
 
 _SIGNALS = {ApprovalSignal: "approval", AnswerSignal: "answer", ResolutionSignal: "resolution"}

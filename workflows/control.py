@@ -109,5 +109,5 @@ async def _ask_for_review(
 
 async def _compensate(run: RunContext) -> None:
     undone = await tool_call.compensate(run)
-    run.state = tripwires.after_compensation(run.state, undone)
+    run.state = tripwires.after_compensation(run.state, undone, workflow.now())
     await run.record_end()

@@ -165,7 +165,7 @@ async def _run_functions(
         if is_cancellation(error):
             raise
         if failures.is_handed_back(error) and isinstance(left := run.remaining(), Stop):
-            run.state = halt(run.state, left)  # as where an agent judges
+            run.state = halt(run.state, left, workflow.now())  # as where an agent judges
         return tuple(
             verdict
             for one in together
@@ -249,7 +249,7 @@ async def _run_agent(
     for subject in one.subjects:
         left = run.remaining()
         if isinstance(left, Stop):
-            run.state = halt(run.state, left)
+            run.state = halt(run.state, left, workflow.now())
             break
         number = run.state.checks + 1
         run.state = run.state.with_(checks=number)

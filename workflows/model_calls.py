@@ -23,7 +23,7 @@ from holdfast.run import (
     tripwires,
     turns,
 )
-from holdfast.run.limits import budgets, fallback
+from holdfast.run.limits import fallback
 from holdfast.run.step.kinds import CallModel
 from holdfast.workflows import failures, guarding, options, run_context
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
@@ -156,8 +156,7 @@ async def _await_reply(
     """Wait for a reply; of a call that is broken off what was reserved for it counts as used."""
     answer = await unless_broken_off(run, asking)
     if answer is None:
-        reserved = budgets.estimate_next_call(run.state.ledger)
-        run.state = turns.charge_failed_usage(run.state, reserved)
+        run.state = turns.charge_broken_off(run.state)
     return answer
 
 
@@ -192,8 +191,7 @@ async def _cancel_and_charge(
             case reply:
                 run.state = turns.charge(run.state, reply)
     except (asyncio.CancelledError, FailureError):
-        reserved = budgets.estimate_next_call(run.state.ledger)
-        run.state = turns.charge_failed_usage(run.state, reserved)
+        run.state = turns.charge_broken_off(run.state)
 
 
 async def _apply_answer(

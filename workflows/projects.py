@@ -14,7 +14,7 @@ from holdfast.policy.project import render
 from holdfast.run import backtracking, tool_results
 from holdfast.run.transcript import append_items, halt
 from holdfast.workflows import failures, options, tool_call
-from holdfast.workflows.run_context import RunContext, is_cancellation
+from holdfast.workflows.run_context import RunContext, is_cancellation, wait_for_resume
 
 
 async def open_project(run: RunContext) -> None:
@@ -81,10 +81,15 @@ async def mark_checkpoint(run: RunContext) -> None:
 
 
 async def roll_back(run: RunContext) -> None:
-    """Give up an approach: take back what it did, and go back to the checkpoint."""
-    reason, checkpoint = run.state.dead_end, run.state.checkpoint
+    """
+    Give up an approach: take back what it did, and go back to the checkpoint.
+
+    Of a run that a person has stopped meanwhile nothing is taken back, nor its workspace.
+    """
+    reason = run.state.dead_end
     await run.record("approach failed", reason)
-    workspace = checkpoint.workspace if checkpoint else ""
+    await wait_for_resume(run)  # as before whatever else is taken back
+    workspace = backtracking.find_workspace_to_restore(run.state)
     with run.track_in_flight("workspace"):
         failure = await _restore_workspace(run, workspace) if workspace else None
     undone = await tool_call.compensate(
@@ -120,4 +125,4 @@ async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError |
 
 def _halt_without_workspace(run: RunContext, reason: StopReason, why: str) -> None:
     """End a run whose workspace is out of reach."""
-    run.state = halt(run.state, Stop.because(reason, why), "failed")
+    run.state = halt(run.state, Stop.because(reason, why), workflow.now(), "failed")

@@ -53,7 +53,7 @@ async def run_tier(run: RunContext) -> None:
         case TierStop(status, stop, taken_back):
             if taken_back:
                 stop = await tool_call.compensate_before_stop(run, stop)
-            run.state = halt(run.state, stop, status)
+            run.state = halt(run.state, stop, workflow.now(), status)
         case TierFailure(reason) as failed:
             run.state = after_failure(run.state, tier, failed)
             await run.record("tier failed", f"{TIER_NAMES[tier]} ({agent}): {reason}")

@@ -5,6 +5,7 @@ What can't be undone is told, not hidden. Nobody is asked: each undo was ruled o
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import cast
 
 from pydantic import TypeAdapter
@@ -235,13 +236,14 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
     for index, effect in reversed(tuple(enumerate(run.state.effects))):
         if effect.reported:
             continue
+        if not effect.local:
+            await wait_for_resume(run)
+        if run.state.stopping is not None:
+            break
         if effect.local:
             restored = workspace_restored and not effect.part
             flaw = "" if restored else " (it stays in the run's own workspace)"
         else:
-            await wait_for_resume(run)
-            if run.state.stopping is not None:
-                break
             flaw = await _undo_effect(run, index, effect)
         left = [effect.with_(reported=True)] if flaw else []
         run.state = tool_results.replace_effect(run.state, index, *left)
@@ -265,8 +267,13 @@ async def _wait_until_over(run: RunContext) -> None:
     longest = max(options.longest_call(one.time_limit, sandboxed=one.sandboxed) for one in lost)
     names = ", ".join(one.summary for one in lost)
     why = f"what was cut off and may still happen is taken back then: {names}"
-    with run.track_wait(shorten(why), workflow.now() + longest):
-        await workflow.sleep(longest, summary="until what may have happened can't be under way")
+    # A person who stops the run has nothing taken back.
+    with run.track_wait(shorten(why), workflow.now() + longest), suppress(TimeoutError):
+        await workflow.wait_condition(
+            lambda: run.state.stopping is not None,
+            timeout=longest,
+            timeout_summary="until what may have happened can't be under way",
+        )
 
 
 async def compensate_before_stop(run: RunContext, stop: Stop) -> Stop:

@@ -16,7 +16,7 @@ from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.cli.watching import Watch
 from holdfast.client import Holdfast, Run
-from holdfast.client.holdfast import fresh_id
+from holdfast.client.holdfast import MAX_LISTED_RUNS, fresh_id
 from holdfast.client.listing import STATUSES
 from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.messages import build
@@ -266,7 +266,9 @@ async def list_(
         str | None,
         typer.Option(metavar="WHAT", help="Only what waits for this group, kind or tool."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most, the latest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MAX_LISTED_RUNS, help="How many at most, the latest first.")
+    ] = 20,
     as_json: options.Json = False,
 ) -> None:
     """List runs, the latest first."""

@@ -227,9 +227,9 @@ class EventFold:
         )
 
     def _tell_suspension(self) -> Iterator[Told]:
-        if self._run.suspended is self._suspended:
+        if self._run.is_on_hold is self._suspended:
             return
-        self._suspended = self._run.suspended
+        self._suspended = self._run.is_on_hold
         said, self._hold = self._hold, None
         kind = EventType.RUN_SUSPENDED if self._suspended else EventType.RUN_RESUMED
         by, reason = (said.author, said.reason) if said is not None else ("", "")

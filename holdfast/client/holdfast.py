@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 
 from holdfast import connection
 from holdfast.client.listing import (
+    STATUSES,
     MayWait,
     RunEntry,
     SessionEntry,
@@ -48,6 +49,9 @@ how long a run stands still when its worker is killed; the usual 10 seconds woul
 
 MAX_CONCURRENT_QUERIES = 20
 """Open runs that are asked at the same time."""
+
+MAX_LISTED_RUNS = 10_000
+"""Of one list; whoever wants more of them wants a filter."""
 
 MAX_QUEUE_CHARS = 1000
 """What a server takes as the name of a task queue."""
@@ -137,7 +141,7 @@ class Holdfast:
         run_id = fresh_id() if id is None else id
         if not is_run_id(run_id):
             raise HoldfastError(f"{RUN_ID_RULE}: choose another id than {run_id!r}")
-        if not 0 < len(queue) <= MAX_QUEUE_CHARS:
+        if not (_is_text(queue) and 0 < len(queue) <= MAX_QUEUE_CHARS):
             raise HoldfastError(f"a task queue has 1 to {MAX_QUEUE_CHARS} characters")
         brief = build(RunInput, agent=agent, input=input, **options)
         try:
@@ -176,8 +180,14 @@ class Holdfast:
         Return the latest runs of a status, an agent, a tenant, or that wait for something.
 
         *waiting_for* is a group, a kind of request or a tool. Raises HoldfastError where the
-        server lacks the search attributes by which they are found.
+        server lacks the search attributes by which they are found, and for what can't be asked
+        for: a *limit* below 1, or a name that is no text.
         """
+        _require_texts(status=status, agent=agent, tenant=tenant, waiting_for=waiting_for)
+        if not 1 <= limit <= MAX_LISTED_RUNS:
+            raise HoldfastError(f"a list has 1 to {MAX_LISTED_RUNS:,} runs, and not {limit!r}")
+        if status not in {None, *STATUSES}:
+            raise HoldfastError(f"{status!r} is none of {', '.join(STATUSES)}")
         return await find_runs(self.client, Wanted(status, agent, tenant, waiting_for), limit)
 
     async def pending(
@@ -189,6 +199,7 @@ class Holdfast:
         A server without search attributes is asked for every open run. Raises NoWorker at its end,
         which names the runs that nobody answered for.
         """
+        _require_texts(group=group, tenant=tenant)
         silent: list[str] = []
         waiting = await find_waiting(self.client, group, tenant)
         for begin in range(0, len(waiting), MAX_CONCURRENT_QUERIES):
@@ -224,6 +235,17 @@ class Holdfast:
             return await run.pending()
         except NoWorker:
             return None
+
+
+def _require_texts(**named: object) -> None:
+    """Raise HoldfastError unless each is a text, or null."""
+    for name, value in named.items():
+        if value is not None and not _is_text(value):
+            raise HoldfastError(f"{name} is a text, and not {value!r}")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def fresh_id(kind: str = "run") -> str:

@@ -24,7 +24,7 @@ from holdfast import histories
 from holdfast.activities.runs import REPLAY_FAILED
 from holdfast.client.events import RunEvent
 from holdfast.client.live import LIVE_SECONDS
-from holdfast.client.messages import build
+from holdfast.client.messages import build, is_name, name_request
 from holdfast.client.rpc_errors import (
     START_A_WORKER,
     is_without_worker,
@@ -69,14 +69,15 @@ class Run:
     """
     One run, which need not exist until it is asked something.
 
-    Every method raises HoldfastError where there is no such run, and NoWorker, which is one, where
+    Every method raises HoldfastError where there is no such run, or another workflow has its id,
+    and NoWorker, which is one, where
     nobody who works at it answers. Messages also raise HoldfastError where the run is over, or
     what they say can't be sent. What the server itself can't do raises RPCError. An id that no run
     can have raises HoldfastError at once.
     """
 
     def __init__(self, client: Client, run_id: str, execution: str | None = None) -> None:
-        if not run_id or not _is_utf8(run_id):
+        if not is_name(run_id):
             raise HoldfastError(f"{run_id!r} can't be the id of a run")
         self.id = run_id
         self._client = client
@@ -111,6 +112,7 @@ class Run:
         Raises HoldfastError for a run without a result: cancelled, terminated, or begun with an
         input that can't be used.
         """
+        await self.describe()
         handle = self._client.get_workflow_handle(self.id, run_id=self._execution)
         try:
             return RunResult.model_validate(await handle.result())
@@ -153,7 +155,7 @@ class Run:
 
         Returns whether the run took it; false while no worker has looked at it yet.
         """
-        message = build(AnswerSignal, **_about(request), text=text, by=by)
+        message = build(AnswerSignal, **name_request(request), text=text, by=by)
         return await self.send("answer", message)
 
     async def resolve(
@@ -172,7 +174,7 @@ class Run:
         """
         message = build(
             ResolutionSignal,
-            **_about(request),
+            **name_request(request),
             action=action,
             guidance=guidance,
             budget=budget,
@@ -225,10 +227,12 @@ class Run:
             ) from None
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
-        if description.workflow_type not in {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}:
-            kind = description.workflow_type
-            raise HoldfastError(f"{self.id!r} is no run of an agent but a {kind!r}")
+        self._require_run(description.workflow_type)
         return description
+
+    def _require_run(self, kind: str) -> None:
+        if kind not in {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}:
+            raise HoldfastError(f"{self.id!r} is no run of an agent but a {kind!r}")
 
     async def describe_open(self) -> WorkflowExecutionDescription:
         """Return what the server knows of a run that goes on; HoldfastError when it is over."""
@@ -265,9 +269,12 @@ class Run:
     async def history(self, execution: str | None = None) -> tuple[WorkflowHistory, ...]:
         """Return the histories of its executions up to one, or of all, the oldest first."""
         try:
-            return await histories.fetch(self._client, self.id, execution)
+            found = await histories.fetch(self._client, self.id, execution)
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
+        begun = found[0].events[0].workflow_execution_started_event_attributes
+        self._require_run(begun.workflow_type.name)
+        return found
 
     async def query(self, name: str, type: TypeAdapter[Answer], *arguments: JsonObject) -> Answer:
         """Ask the run by one of its queries (docs/plain_client.md)."""
@@ -278,6 +285,7 @@ class Run:
                     name, args=arguments, rpc_timeout=RPC_TIMEOUT
                 )
             except WorkflowQueryFailedError as error:
+                await self.describe()
                 if REPLAY_FAILED not in str(error):
                     raise NoWorker(f"run {self.id!r} can't be asked yet: {error}") from None
             except RPCError as error:
@@ -286,6 +294,7 @@ class Run:
                 raise translate_error(error, self._client, self.id) from None
             else:
                 return type.validate_python(answer)
+        await self.describe()
         raise no_worker(self.id)
 
     async def signal(self, name: str, message: Inbound) -> None:
@@ -371,7 +380,7 @@ class Run:
     ) -> None:
         message = build(
             ApprovalSignal,
-            **_about(request),
+            **name_request(request),
             decision=decision,
             approver=approver,
             reason=reason,
@@ -380,16 +389,3 @@ class Run:
         outcome = await self.decide(message)
         if not outcome.accepted:
             raise MessageRefused(outcome.reason, outcome.code)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        return bool(text.encode())
-    except UnicodeEncodeError:
-        return False
-
-
-def _about(request: str | Request) -> dict[str, str]:
-    if isinstance(request, str):
-        return {"request_id": request}
-    return {"request_id": request.request_id, "digest": request.digest}

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeAlias, TypedDict, Unpack
+from typing import NamedTuple, TypeAlias, TypedDict, Unpack
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
@@ -30,6 +30,7 @@ from holdfast.trace.values import (
     Turn,
 )
 from holdfast.workflows.inbound import messages
+from holdfast.workflows.inbound.inbox import MAX_BATCH_MESSAGES
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
 """What reads which type of event."""
@@ -52,6 +53,61 @@ class CallChange(TypedDict, total=False):
     result: ToolResult | None
 
 
+class _Word(NamedTuple):
+    """A signal that suspends or resumes, or by which a part says that it holds still."""
+
+    key: str
+    signal: str
+    part: str
+
+
+class _Hold(NamedTuple):
+    """Whether a run is suspended, and which of its parts hold still."""
+
+    suspended: bool = False
+    parts: frozenset[str] = frozenset()
+
+    def after(self, word: _Word) -> "_Hold":
+        if word.signal == "held":
+            return self._replace(parts=self.parts | {word.part})
+        return _Hold(word.signal == "suspend")
+
+
+class Suspensions:
+    """
+    Whether a run is suspended, by what was said to it.
+
+    A word counts from when it is heard. Where it is refused later, what was said since counts as
+    if that had never been said.
+    """
+
+    def __init__(self) -> None:
+        self.now = self._before = _Hold()
+        self._said: deque[_Word] = deque()
+
+    def begin(self, *, suspended: bool) -> None:
+        """Begin with what an execution took over."""
+        self.now = self._before = _Hold(suspended)
+        self._said.clear()
+
+    def hear(self, key: str, signal: str, part: str = "") -> None:
+        """Take a signal: `suspend`, `resume`, or `held` from a *part*."""
+        word = _Word(key, signal, part)
+        self._said.append(word)
+        if len(self._said) > MAX_BATCH_MESSAGES:  # the oldest is refused no more
+            self._before = self._before.after(self._said.popleft())
+        self.now = self.now.after(word)
+
+    def refuse(self, key: str) -> None:
+        """Take a signal back, if it is one of these."""
+        if all(word.key != key for word in self._said):
+            return
+        self._said = deque(word for word in self._said if word.key != key)
+        self.now = self._before
+        for word in self._said:
+            self.now = self.now.after(word)
+
+
 class TraceBuilder:
     """
     A trace that grows. Entries are only added; calls, requests and the last turn change.
@@ -66,8 +122,7 @@ class TraceBuilder:
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
         self.ended: TraceStatus | None = None
-        self.suspended = False
-        self.held: set[str] = set()
+        self.suspensions = Suspensions()
         self.relayed: dict[str, tuple[str, ...]] = {}
         self.goal = ""
         self.signals = messages.SIGNALS
@@ -127,9 +182,14 @@ class TraceBuilder:
         """Where the run stands, in one word."""
         if self.ended is not None:
             return self.ended
-        if self.suspended:
+        if self.is_on_hold:
             return "suspending" if any(map(self._in_flight, self.entries)) else "suspended"
         return "waiting" if self.waits.find_open() else "running"
+
+    @property
+    def is_on_hold(self) -> bool:
+        """Whether the run is suspended, by what has been heard and not been refused."""
+        return self.suspensions.now.suspended
 
     def _in_flight(self, entry: Entry) -> bool:
         """Whether something has begun and may still do something."""
@@ -140,7 +200,7 @@ class TraceBuilder:
             case GuardrailRun():
                 return entry.ended_at is None
             case BackgroundTask():
-                return entry.ended_at is None and entry.run_id not in self.held
+                return entry.ended_at is None and entry.run_id not in self.suspensions.now.parts
             case _:
                 return False
 

@@ -24,7 +24,7 @@ def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> No
     chronicle.started_at = state.started_at
     chronicle.brief, chronicle.agent = state.brief, state.agent
     chronicle.goal = next((item.text for item in state.items if item.kind == "user"), "")
-    chronicle.suspended = state.suspended
+    chronicle.suspensions.begin(suspended=state.suspended)
     chronicle.approaches += state.approaches
     if state.calls:
         chronicle.begin_turn(_build_turn(state, now))

@@ -25,6 +25,7 @@ from holdfast.contracts.journal import (
     HandoffRecord,
     JournalEvent,
     MessageEnded,
+    MessageRefused,
     MessageTaken,
     RequestClosed,
     RequestEscalated,
@@ -58,11 +59,11 @@ class _MessageOrigin(NamedTuple):
 
 
 class _Control(NamedTuple):
-    """A signal about no request, and whether the run was suspended when it came."""
+    """A signal about no request, as it is in the trace, and the digest of what was sent."""
 
     digest: str
     said: MessageTrace
-    suspended: bool
+    judged: bool = False
 
 
 class SignalReader:
@@ -134,7 +135,7 @@ class SignalReader:
                 self._read_message(signal, (payload,), sent)
                 return
             case HeldSignal(run_id=run_id):
-                self._chronicle.held.add(run_id)
+                self._chronicle.suspensions.hear(said.key, said.signal, run_id)
             case RequestsSignal(run_id=run_id, requests=waiting):
                 part = run_id.rpartition(".")[2]
                 names = (f"{part}/{request.request_id}" for request in waiting)
@@ -154,27 +155,40 @@ class SignalReader:
 
     def _hear_control(self, said: MessageTrace, payloads: Sequence[Payload]) -> None:
         """Take a signal about no request, which a verdict may take back or prove."""
-        suspended = self._chronicle.suspended
-        self._controls.append(
-            _Control(digest_sent([RawValue(payload) for payload in payloads]), said, suspended)
-        )
+        said = replace(said, accepted=True)
+        digest = digest_sent([RawValue(payload) for payload in payloads])
+        self._controls.append(_Control(digest, said))
         if said.signal in {"suspend", "resume"}:
-            self._chronicle.suspended = said.signal == "suspend"
-            self._chronicle.held.clear()
-        self._chronicle.add_message(replace(said, accepted=True))
+            self._chronicle.suspensions.hear(said.key, said.signal)
+        self._chronicle.add_message(said)
 
     def _apply_control(self, verdict: ControlVerdict, now: datetime) -> None:
+        """Take the judgement of a signal: it is about the oldest that says this."""
         about = (verdict.signal, verdict.digest)
-        heard = next(
-            (one for one in self._controls if (one.said.signal, one.digest) == about), None
-        )
-        if heard is None:
-            return
-        self._controls.remove(heard)
-        judged = _add_verdict(heard.said, verdict, now)
-        self._chronicle.replace_message(replace(heard.said, accepted=True), judged)
-        if not verdict.accepted and heard.said.signal in {"suspend", "resume"}:
-            self._chronicle.suspended = heard.suspended
+        for place, heard in enumerate(self._controls):
+            if (heard.said.signal, heard.digest) == about and not heard.judged:
+                self._replace_control(place, _add_verdict(heard.said, verdict, now))
+                return
+
+    def _refuse_control(self, event: MessageRefused) -> None:
+        """Take that signals changed nothing: the latest that say this, and seemed to count."""
+        left = event.count
+        for place, heard in reversed(tuple(enumerate(self._controls))):
+            about = (heard.said.signal, heard.digest)
+            if left and about == (event.signal, event.digest) and heard.said.accepted:
+                left -= 1
+                refused = replace(
+                    heard.said, accepted=False, refusal=event.reason, code=event.code
+                )
+                self._replace_control(place, refused)
+
+    def _replace_control(self, place: int, said: MessageTrace) -> None:
+        """Keep what became of a signal about no request."""
+        heard = self._controls[place]
+        self._controls[place] = heard._replace(said=said, judged=True)
+        self._chronicle.replace_message(heard.said, said)
+        if not said.accepted:
+            self._chronicle.suspensions.refuse(said.key)
 
     def _queue_message(
         self, said: MessageTrace, request_id: str, reason: str | None = None
@@ -226,14 +240,14 @@ class SignalReader:
                 return  # as the state that was carried over has it
             case RequestEscalated(request_id=name, groups=groups, at=at):
                 waits.add(name, EscalatedToGroup(groups=groups, at=at))
-            case MessageTaken() | MessageEnded():
-                return  # the line that carries it says it
+            case MessageTaken() | MessageEnded() | HandoffRecord():
+                return  # the line that carries it says it, or its call
             case AnswerWithheld():
                 self._chronicle.withhold_answer()
             case ApproachFailed(approach=approach):
                 self._chronicle.approaches.append(approach)
-            case HandoffRecord():
-                return  # its call and its line tell it
+            case MessageRefused():
+                self._refuse_control(event)
             case RequestClosed(request_id=name, outcome=outcome, at=at):
                 self._chronicle.close_without_message(name, outcome, at)
 

@@ -156,7 +156,7 @@ def take_message(state: RunState, now: datetime) -> RunState:
         journal=(*state.journal, told),
     )
     state = append_items(_name_actors(state), UserTurn(text=message.text, origin="message"))
-    return halt(state, left) if isinstance(left, Stop) else state
+    return halt(state, left, now) if isinstance(left, Stop) else state
 
 
 def _find_rest(session: SessionState) -> Budget | Stop | None:

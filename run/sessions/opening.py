@@ -125,7 +125,7 @@ def leave_session(
             state = parts.after_loss(state, part, agent)
         if state.outcome is None:
             why = Stop.because(StopReason.SESSION_CLOSED, "it was ended from outside")
-            state = halt(state, why)
+            state = halt(state, why, now)
         state = end_message(state, now)
     left = state.with_(journal=(), provider_state={}, suspended=False)
     return ArchivedSession(

@@ -57,7 +57,7 @@ async def test_aborted_turn_can_be_gone_on_from(
         a_state(models=[model]), first.model_copy(update={"model": model}), NOW
     )
 
-    aborted = halt(asked, Stop(reason="cancelled by dana", detail="", next_safe_action=""))
+    aborted = halt(asked, Stop(reason="cancelled by dana", detail="", next_safe_action=""), NOW)
     second = await adapter.respond(say.request(samples.MODEL, *aborted.items, say.STEERED))
 
     assert [item.kind for item in aborted.items] == ["user", "assistant", "tool"]

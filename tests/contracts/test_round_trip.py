@@ -51,18 +51,12 @@ from holdfast.contracts.journal import (
     ApproachFailed,
     AuditEvent,
     Journal,
+    MessageRefused,
     RequestClosed,
     RequestEscalated,
 )
 from holdfast.contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
-from holdfast.contracts.run import (
-    FindWorker,
-    OpenRun,
-    RunInput,
-    RunMetadata,
-    RunResult,
-    Waiting,
-)
+from holdfast.contracts.run import FindWorker, OpenRun, RunInput, RunMetadata, RunResult, Waiting
 from holdfast.contracts.signals import (
     ControlMessage,
     HeldSignal,
@@ -309,6 +303,7 @@ EXAMPLES: list[Contract] = [
     RequestEscalated(request_id="req-1", groups=("leads",), at=NOW),
     RequestClosed(request_id="req-1", outcome="expired", at=NOW),
     AnswerWithheld(by="polite"),
+    MessageRefused(signal="steer", digest="5d1f", reason="the run is over", code="over", count=2),
     ApproachFailed(
         approach=Approach(
             number=1, approach="guess", failure_reason="wrong", partial_progress="none"

@@ -38,6 +38,7 @@ def busy_once() -> Script:
 
 async def test_a_model_under_way_reads_them_next(memory_runs: MemoryRuns) -> None:
     """The call is broken off, and the words are in the one that follows."""
+    # LP-08
     async with memory_runs.working(chained(busy_once())):
         run = await memory_runs.start("it")
         await begun(run, "model scripted:1")
@@ -67,6 +68,7 @@ async def test_reads_are_broken_off_for_them(
     memory_runs: MemoryRuns, tmp_path: Path, *, now: bool
 ) -> None:
     """A read under way has a result that says so; without `now` it goes on as ever."""
+    # BY-08
     log = tmp_path / "log"
     script = [call("hold", log=str(log)), say("done")]
     async with memory_runs.working(chained(script)):
@@ -86,6 +88,7 @@ async def test_reads_are_broken_off_for_them(
 
 async def test_a_write_is_never_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A call that changes something comes to its end, and the words are read after it."""
+    # BY-08
     log = tmp_path / "log"
     script = [call("keep", log=str(log), title="a"), say("done")]
     async with memory_runs.working(scripted(script, tools=(*TOOLS, keep))):

@@ -75,6 +75,7 @@ async def test_before_a_model_is_asked(memory_runs: MemoryRuns) -> None:
 
 async def test_a_model_under_way_is_broken_off(memory_runs: MemoryRuns) -> None:
     """Nobody waits for a model that is asked; of what it says nothing counts."""
+    # LP-08
     async with memory_runs.working(chained(lambda _: broken("overloaded", wait=600))):
         run = await memory_runs.start("it")
         await begun(run, "model scripted:1")
@@ -88,6 +89,7 @@ async def test_a_model_under_way_is_broken_off(memory_runs: MemoryRuns) -> None:
 
 async def test_reads_are_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A read under way is ended, and what hasn't begun doesn't begin; each call has a result."""
+    # BY-08 T-44
     log = tmp_path / "log"
     script = [calls(call("hold", log=str(log)), call("write", log=str(log), text="x"))]
     async with memory_runs.working(chained(script)):
@@ -105,6 +107,7 @@ async def test_reads_are_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> 
 
 async def test_a_write_comes_to_its_end(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A write under way is waited for; its result is in the transcript, its effect in the end."""
+    # BY-08
     log = tmp_path / "log"
     script = [
         calls(*(call("keep", log=str(log), title=one) for one in "ab")),
@@ -149,6 +152,7 @@ async def test_nobody_is_asked_any_more(
     memory_runs: MemoryRuns, tmp_path: Path, *, suspended: bool
 ) -> None:
     """What waited for people is withdrawn; an approval that comes then changes nothing."""
+    # T-17 T-44
     log = tmp_path / "log"
     async with memory_runs.working(chained([call("send", log=str(log), text="hi")])):
         run = await memory_runs.start("it")
@@ -183,6 +187,7 @@ async def test_guardrails_are_broken_off(memory_runs: MemoryRuns, mode: str) -> 
 
 async def test_an_answer_that_is_looked_at_is_not_let_out(memory_runs: MemoryRuns) -> None:
     """An answer whose guardrails were broken off is none."""
+    # SM-05
     look = waiting("slow", asyncio.Event(), passed(), layer="output")
     async with memory_runs.working(guarded([say("the answer")], look)):
         run = await memory_runs.start("it")
@@ -216,6 +221,7 @@ async def test_what_was_done_stays(memory_runs: MemoryRuns, tmp_path: Path) -> N
 
 async def test_a_second_stop_is_refused(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """The first counts, and words for the model have no reader any more."""
+    # T-17
     log = tmp_path / "log"
     async with memory_runs.working(
         scripted([call("keep", log=str(log), title="a")], tools=(keep,))
@@ -237,6 +243,7 @@ async def test_a_second_stop_is_refused(memory_runs: MemoryRuns, tmp_path: Path)
 
 async def test_parts_are_stopped_with_their_run(runs: Runs, tmp_path: Path) -> None:
     """What works for a run is stopped too, and what it did is in the result of the whole."""
+    # BY-52
     log = tmp_path / "log"
     app = staffed(
         {"coder": [call("write", log=str(log), text="x"), call("hold", log=str(log))]},
@@ -260,6 +267,7 @@ async def test_parts_are_stopped_with_their_run(runs: Runs, tmp_path: Path) -> N
 
 async def test_on_a_server_a_model_under_way_is_broken_off(runs: Runs) -> None:
     """The call of the model is cancelled, and its history can be replayed."""
+    # T-44
     async with runs.working(chained(lambda _: broken("overloaded", wait=600))):
         run = await runs.start("it")
         await begun(run, "model scripted:1")

@@ -120,7 +120,7 @@ def test_a_bad_answer_is_tried_again(left_to: str, layer: str, before: int, *, o
     assert came_to(state) == "taken back"
 
     state = state.model_copy(update={"output_retries": before})
-    state = tripwires.after_compensation(state, Compensation())
+    state = tripwires.after_compensation(state, Compensation(), NOW)
 
     assert came_to(state) == (tried(left_to, BAD) if over else "goes on")
 
@@ -132,7 +132,7 @@ def test_a_bad_answer_that_blocks(left_to: str, layer: str) -> None:
     state = about_to_answer(left_to, layer, "block")
     assert came_to(state) == "taken back"
 
-    assert came_to(tripwires.after_compensation(state, Compensation())) == BAD
+    assert came_to(tripwires.after_compensation(state, Compensation(), NOW)) == BAD
 
 
 @each
@@ -149,7 +149,7 @@ def test_a_bad_answer_that_people_decide(left_to: str, layer: str, decision: str
         assert (came_to(state), state.answer) == ("completed: an answer", "done")
         return
     assert came_to(state) == "taken back"
-    state = tripwires.after_compensation(state, Compensation())
+    state = tripwires.after_compensation(state, Compensation(), NOW)
     assert came_to(state).startswith("blocked: it is bad; ")
 
 
@@ -189,7 +189,7 @@ def test_an_answer_that_reviewers_reject(left_to: str, decision: str) -> None:
         assert (came_to(state), state.answer) == ("completed: an answer", "done")
         return
     assert came_to(state) == "taken back"
-    assert came_to(tripwires.after_compensation(state, Compensation())) == "goes on"
+    assert came_to(tripwires.after_compensation(state, Compensation(), NOW)) == "goes on"
 
 
 TWO = ("it", "that")
@@ -239,7 +239,7 @@ def test_the_strictest_objection_to_an_answer_counts(
     state = tripwires.after_answer(state, "output", tripped, NOW)
 
     assert came_to(state) == "taken back"
-    assert came_to(tripwires.after_compensation(state, Compensation())) == expected
+    assert came_to(tripwires.after_compensation(state, Compensation(), NOW)) == expected
 
 
 def test_all_that_ask_about_one_thing_ask_once() -> None:

@@ -143,7 +143,7 @@ def test_an_answer_that_cant_be_shown_is_blocked(layer: str) -> None:
     state = tripwires.after_answer(state, gate, (a_tripwire(),), NOW)
 
     assert (came_to(state), state.requests) == ("taken back", ())
-    ended = tripwires.after_compensation(state, Compensation())
+    ended = tripwires.after_compensation(state, Compensation(), NOW)
     assert came_to(ended) == (
         "blocked: it is bad; what there is to read is too large to be shown whole to the person "
         "who would decide"
@@ -161,7 +161,7 @@ def test_a_review_that_cant_be_shown_is_none() -> None:
     state = approvals.open_review(state, step.under_review, step.requirement, NOW)
 
     assert came_to(state) == "taken back"
-    assert came_to(tripwires.after_compensation(state, Compensation())) == "goes on"
+    assert came_to(tripwires.after_compensation(state, Compensation(), NOW)) == "goes on"
 
 
 def test_a_domain_that_cant_be_shown_is_left_alone() -> None:

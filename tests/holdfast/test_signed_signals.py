@@ -135,6 +135,35 @@ async def test_a_signature_counts_once(run: Run) -> None:
     assert (again.code, status.status) == ("invalid_token", "waiting")
 
 
+async def test_a_signature_on_what_is_refused_is_not_used_up(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words for which there is no room may be said again, once; the trace shows both."""
+    name = run.handle.id
+    with monkeypatch.context() as full:
+        full.setattr("holdfast.run.requests.MAX_PENDING_STEERS", 0)
+        refused = await holdfast("steer", name, "be kind", "--key", "eve")
+    history = await run.handle.fetch_history()
+    said = [
+        json.loads(
+            event.workflow_execution_update_accepted_event_attributes.accepted_request.input.args.payloads[
+                0
+            ].data
+        )
+        for event in history.events
+        if event.HasField("workflow_execution_update_accepted_event_attributes")
+    ]
+    heard = await sent(run, "steer", said[-1])
+    again = await sent(run, "steer", said[-1])
+    trace = await holdfast("trace", name)
+    await run.handle.terminate()
+
+    assert refused.code == 1
+    assert (heard.code, again.code) == ("accepted", "invalid_token")
+    assert "refused steer by eve" in trace.out
+    assert "be kind (by eve, signed)" in trace.out
+
+
 async def test_who_signs_a_stop_ended_the_run(run: Run) -> None:
     """Whatever name the message gives."""
     name = run.handle.id

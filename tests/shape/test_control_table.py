@@ -30,6 +30,7 @@ GUARDRAILS = (DOCS / "guardrails.md").read_text(encoding="utf-8")
 APPROVALS = (DOCS / "approvals.md").read_text(encoding="utf-8")
 REFUSALS = APPROVALS.partition("## What is refused, in one word")[2].partition("\n## ")[0]
 SECURITY = (DOCS / "security.md").read_text(encoding="utf-8")
+ATTACKS = (DOCS / "attacks.md").read_text(encoding="utf-8")
 
 TABLE = CONTROL.partition("## Every stop, pause and escalation")[2].partition("\n## ")[0]
 
@@ -69,7 +70,9 @@ def words_of(path: str, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [CONTROL, GUARDRAILS, SECURITY], ids=["control", "guardrails", "security"]
+    "page",
+    [CONTROL, GUARDRAILS, SECURITY, ATTACKS],
+    ids=["control", "guardrails", "security", "attacks"],
 )
 def test_named_tests_are_there(page: str) -> None:
     """A test that a page names exists."""
@@ -79,9 +82,10 @@ def test_named_tests_are_there(page: str) -> None:
     assert [f"{path}::{name}" for path, name in named if name not in functions_of(path)] == []
 
 
-def test_named_files_are_there() -> None:
+@pytest.mark.parametrize("page", [SECURITY, ATTACKS], ids=["security", "attacks"])
+def test_named_files_are_there(page: str) -> None:
     """So does a file, where all of it shows something."""
-    named = FILE.findall(SECURITY)
+    named = FILE.findall(page)
 
     assert named
     assert [path for path in named if Path("tests", path) not in trees()] == []

@@ -20,15 +20,16 @@ from tests.builders import (
 
 
 def test_what_was_taken_back_is_told_once() -> None:
-    """Each time adds to what is told, and leaves nothing that would be taken back again."""
+    """Each time adds to what is told; what nobody came to, because of a stop, stands."""
     # GR-13
-    did = {"effects": (Effect(summary="pay(1)"),), "forgotten_effects": 3}
+    left = Effect(summary="pay(1)")
+    did = {"effects": (left,), "forgotten_effects": 3}
     state = a_state().model_copy(update=did)
 
     state = tool_results.record_compensation(
         state, Compensation(undone=("a",), not_undone=("b", "3 more"))
     )
-    assert (state.effects, state.forgotten_effects) == ((), 0)
+    assert (state.effects, state.forgotten_effects) == ((left,), 0)
 
     state = tool_results.record_compensation(state, Compensation(undone=("c",)))
     assert state.compensation == Compensation(undone=("a", "c"), not_undone=("b", "3 more"))

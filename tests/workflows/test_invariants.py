@@ -187,7 +187,7 @@ class Walk:
                     build_continue_as_new_input(state).model_dump_json()
                 )
             case steps.Halt(stop):
-                self.state = halt(state, stop)
+                self.state = halt(state, stop, self.now)
             case steps.Finish():
                 return False
             case other:

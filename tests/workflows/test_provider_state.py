@@ -110,7 +110,7 @@ def exits() -> Sequence[RunState]:
         ended(text="done"),
         ended(stop="refusal", text="no"),
         ended(stop="max_tokens", text="half"),
-        halt(asked, budget.stop),
+        halt(asked, budget.stop, NOW),
         ended(a_call(n=1), a_call(n=1, call_id="c2"), a_call(n=1, call_id="c3")),
     )
 

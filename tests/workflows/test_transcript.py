@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.contracts.bounds import MAX_CARRIED_TRANSCRIPT_BYTES
 from holdfast.contracts.calls import ToolFailure, ToolResult
+from holdfast.contracts.journal import RequestClosed
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import (
@@ -79,7 +80,7 @@ def test_a_halted_turn_has_all_its_results() -> None:
         update={"calls": (state.calls[0].model_copy(update={"result": done}), state.calls[1])}
     )
 
-    over = halt(state, STOP)
+    over = halt(state, STOP, NOW)
 
     aborted = ToolFailure(
         status="aborted", call_id="c2", name="send", type="aborted", reason=STOP.reason
@@ -90,10 +91,26 @@ def test_a_halted_turn_has_all_its_results() -> None:
 
 
 def test_a_halted_run_waits_for_nobody() -> None:
-    """A run that is over has no open requests."""
+    """A run that is over has no open requests, and its history says what became of them."""
     state = a_state().model_copy(update={"requests": (a_request(),)})
 
-    assert halt(state, STOP).requests == ()
+    over = halt(state, STOP, NOW)
+
+    assert over.requests == ()
+    assert [one.outcome for one in over.closed] == ["withdrawn"]
+    assert over.journal == (
+        RequestClosed(request_id=a_request().request_id, outcome="withdrawn", at=NOW),
+    )
+
+
+def test_a_run_that_a_person_has_stopped_ends_for_no_other_reason() -> None:
+    """Whatever goes wrong while it comes to its end, the result says who ended it and why."""
+    told = STOP.model_copy(update={"ended_by": "dana"})
+    state = a_state().model_copy(update={"stopping": told})
+
+    over = halt(state, STOP, NOW, "failed")
+
+    assert (over.outcome, over.stop) == ("stopped", told)
 
 
 def test_a_short_transcript_is_carried_whole() -> None:

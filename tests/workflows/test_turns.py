@@ -1,18 +1,22 @@
 """One turn: each call has an id of its own and exactly one result, and all come together."""
 
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
+from holdfast.contracts.control import ModelFacts
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.contracts.usage import CallUsage
 from holdfast.run import replies, steps, turns
 from holdfast.run.transcript import append_items, build_continue_as_new_input, halt
 from tests.builders import (
+    MODEL,
     NOW,
     a_call,
     a_failure,
@@ -64,7 +68,7 @@ def test_what_a_call_did_is_known_though_its_run_has_ended(
     # GR-13 T-42
     state = ruled(WRITE)
     stop = Stop(reason="aborted", detail="", next_safe_action="")
-    ended = halt(state, stop)
+    ended = halt(state, stop, NOW)
 
     result = turns.build_result(
         turns.after_tools(ended, (answer(WRITE),), NOW, state.calls), has_parent=False
@@ -129,3 +133,24 @@ def test_the_results_of_a_turn_fit_into_a_payload() -> None:
     assert [result.call_id for result in last.results] == ["c0", "c1", "c2", "c3", "c4"]
     assert last.results[:2] == results[:2]
     assert len(last.model_dump_json()) < 510_000
+
+
+def test_a_call_that_is_broken_off_counts_as_what_was_reserved_for_it() -> None:
+    """At first all that is known of a call is what was sent; later what the one before it used."""
+    # BY-70
+    price = ModelFacts(model=MODEL, input_price=Decimal(4))
+    state = append_items(a_state(facts=(price,)), UserTurn(text="x" * 40_000, origin="goal"))
+
+    first = turns.charge_broken_off(state).ledger
+    used = CallUsage(input_tokens=70, output_tokens=7, estimated_cost=Decimal(1))
+    later = turns.charge_broken_off(turns.charge(state, a_reply(usage=used))).ledger
+
+    assert 10_000 <= first.usage.input_tokens < 11_000
+    assert first.usage.estimated_cost == Decimal(4) * first.usage.input_tokens / 1_000_000
+    assert (first.failed_usage, first.steps) == (first.usage, 0)
+    assert later.usage == used + used
+
+
+def test_what_is_broken_off_at_an_unknown_price_is_not_free() -> None:
+    """Without a price nobody knows what it cost, and a limit on cost stops the run."""
+    assert turns.charge_broken_off(a_state()).ledger.usage.estimated_cost is None

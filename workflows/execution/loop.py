@@ -19,12 +19,12 @@ from holdfast.run import (
     compaction,
     disagreements,
     fallbacks,
+    requests,
     steps,
     summaries,
     tool_calls,
     tool_results,
     turns,
-    verdicts,
 )
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.step.kinds import (
@@ -97,7 +97,7 @@ class StepLoop:
         except (asyncio.CancelledError, FailureError) as error:
             cancelled = is_cancelled_exception(error)
             if cancelled:
-                self._run.state = verdicts.withdraw_requests(self._run.state, workflow.now())
+                self._run.state = requests.withdraw_requests(self._run.state, workflow.now())
                 run_context.publish_status(self._run)
             log_event("run.ended", self._run.state, status="cancelled" if cancelled else "failed")
             raise
@@ -147,7 +147,7 @@ class StepLoop:
                     await self._continue_as_new()
                 case Halt(stop):
                     await self._run.record("stopped", stop.reason)
-                    self._run.state = halt(self._run.state, stop)
+                    self._run.state = halt(self._run.state, stop, workflow.now())
                 case TakeMessage() | AwaitMessage() | EndMessage() as step:
                     await session_steps.execute_step(self._run, step)
                 case Finish():
@@ -204,7 +204,7 @@ class StepLoop:
         except PayloadTooLarge as error:  # nothing is under way: all that was done is known
             stop = Stop.because(StopReason.DECISION_TOO_LARGE, str(error))
             await self._run.record("stopped", stop.reason)
-            self._run.state = halt(self._run.state, stop)
+            self._run.state = halt(self._run.state, stop, workflow.now())
             return
         if answer is None:
             return

@@ -14,6 +14,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
+from holdfast.contracts.journal import MessageRefused
 from holdfast.contracts.sessions.messages import CloseSignal, MessageSignal
 from holdfast.contracts.signals import (
     ApprovalSignal,
@@ -51,11 +52,13 @@ class SignalHandler:
     def __init__(self, run: RunContext) -> None:
         self._run = run
         self._relay = RequestRelay(run)
+        self._may_record = True
 
     async def handle(
         self, batch: Sequence[InboundMessage], *, may_record: bool, more: bool
     ) -> None:
         """Read messages and let them take effect, or refuse them."""
+        self._may_record = may_record
         judged: list[tuple[InboundMessage, summaries.Message]] = []
         controls: list[tuple[InboundMessage, Control]] = []
         refused: list[str] = []
@@ -188,16 +191,36 @@ class SignalHandler:
         if isinstance(control, StopSignal):
             if state.is_ending:
                 over = requests.describe_end(state)
-                return self._refuse(inbound, over, "over", sender=control.by or "")
+                return self._refuse_control(inbound, control, over, "over")
             return self._accept(inbound, verdicts.after_stop(state, control, workflow.now()))
         if (deaf := _find_steering_refusal(state, control.text)) is not None:
-            return self._refuse(inbound, *deaf, sender=control.by or "")
+            return self._refuse_control(inbound, control, *deaf)
         self._run.hurried += control.now
         words = UserTurn(text=control.text, origin="steer")
         return self._accept(inbound, requests.queue_steering(state, words, workflow.now()))
 
+    def _refuse_control(
+        self, inbound: InboundMessage, control: Control, reason: str, code: OutcomeCode
+    ) -> str:
+        """
+        Refuse a signal about no request that no verdict is about, or that one accepted.
+
+        A run that wants to go on in a new execution takes no more along than what it is at.
+        """
+        if not self._may_record:
+            return self._refuse(inbound, reason, code, control.by or "")
+        refused = MessageRefused(
+            signal=_find_signal(inbound, control),
+            digest=messages.digest_sent(inbound.payloads),
+            reason=reason,
+            code=code,
+        )
+        self._run.state = verdicts.tell_refusal(self._run.state, refused)
+        return self._refuse(inbound, reason, code, control.by or "")
+
     async def _judge_controls(self, heard: Sequence[tuple[InboundMessage, Control]]) -> None:
-        """Judge signals about no request, as messages are."""
+        """Judge signals about no request; leave a line where one may be sent and came too late."""
+        late: list[str] = []
         state = self._run.state
         answer = await authorizing.judge(
             JudgeInput(
@@ -222,11 +245,16 @@ class SignalHandler:
             if not verdict.accepted:
                 self._refuse(inbound, verdict.reason, verdict.code, control.by or "")
                 continue
-            if verdict.proof is not None:
+            refusal = self._apply_control(inbound, control.with_sender(verdict.approver))
+            if refusal is not None:
+                late.append(refusal)
+            elif verdict.proof is not None:
                 self._run.state = verdicts.keep_token(
                     self._run.state, verdict.proof, workflow.now()
                 )
-            self._apply_control(inbound, control.with_sender(verdict.approver))
+        if late and self._may_record:
+            await self._run.record("message refused", summaries.refusals_line(late))
+            await end_workflow_task(self._run.state.run_id)
 
     async def _judge(self, heard: Sequence[tuple[InboundMessage, summaries.Message]]) -> None:
         """Judge messages in their order; what the first of them changes counts for the next."""
@@ -281,17 +309,19 @@ class SignalHandler:
         return reason
 
 
-def _build_control_message(inbound: InboundMessage, control: Control) -> ControlMessage:
-    signal: SignedSignal
+def _find_signal(inbound: InboundMessage, control: Control) -> SignedSignal:
     match control:
         case SteerSignal():
-            signal = "steer"
+            return "steer"
         case StopSignal():
-            signal = "stop"
+            return "stop"
         case SuspensionSignal():
-            signal = "suspend" if inbound.signal == "suspend" else "resume"
+            return "suspend" if inbound.signal == "suspend" else "resume"
+
+
+def _build_control_message(inbound: InboundMessage, control: Control) -> ControlMessage:
     return ControlMessage(
-        signal=signal,
+        signal=_find_signal(inbound, control),
         by=control.by or "",
         digest=messages.digest_sent(inbound.payloads),
         token=control.token,
