@@ -10,6 +10,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.base import Contract, Inbound, JsonObject
 from holdfast.contracts.bounds import Metadata, Seconds, Tenant
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.model import Streamed
 from holdfast.contracts.run import AgentName, RunResult
 from holdfast.contracts.signals import Name, OutcomeCode, Text
 from holdfast.contracts.usage import UsageMetrics
@@ -31,7 +32,7 @@ class SessionInput(Contract):
     `budget` names the limits of the work on each message that differ from the agent's,
     `session_budget` are limits on all messages together. `idle_timeout` is in seconds. `context`
     is what a session begins with that has never been open before. `actor` sends the messages that
-    name nobody.
+    name nobody. With `stream` words are told while they come.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +45,7 @@ class SessionInput(Contract):
     idle_timeout: Seconds = IDLE_SECONDS
     context: Metadata = Field(default_factory=dict)
     metadata: Metadata = Field(default_factory=dict)
+    stream: Streamed = None
 
 
 class MessageSignal(Inbound):

@@ -88,8 +88,10 @@ def _announce(
         out.line(f"Next, in another terminal: {at}holdfast worker APP")
     else:
         begin = screen.command("run", app.agents[0].name, "GOAL") if app.agents else "holdfast run"
-        out.line(f"Next, in another terminal: {at}{begin}")
+        talk = screen.command("chat", app.agents[0].name) if app.agents else "holdfast chat"
+        out.line(f"Next, in another terminal: {at}{begin}, or {at}{talk}")
         out.line(f"Then: {at}holdfast list, and for one run show, pending, trace", "dim")
+        out.line(f"And: {at}holdfast sessions, for what was said in chats", "dim")
     out.line("Ctrl-C stops it; runs go on when it is started again.", "dim")
 
 

@@ -30,6 +30,11 @@ COMMANDS = {
         "runs:watch",
         "Follow a run that exists, as 'run' does, until it ends; Ctrl-C leaves it to itself.",
     ),
+    "chat": ("sessions:chat", "Talk with an agent, a message a line, until Ctrl-D or Ctrl-C."),
+    "sessions": (
+        "sessions:sessions",
+        "List sessions, the latest first; or show one, and what was said last.",
+    ),
     "retry": ("runs:retry", "Try a run again that ended without an answer, in a new run."),
     "list": ("runs:list_", "List runs, the latest first."),
     "show": ("runs:show", "Show where a run stands."),

@@ -5,8 +5,9 @@ import os
 import shlex
 import sys
 import termios
+import threading
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from getpass import getpass
 
 from rich.console import Console
@@ -134,10 +135,10 @@ def ask_secret(question: str) -> str:
 def command(name: str, *words: str) -> str:
     """Write a command of ours with these arguments, for people who copy it into a shell."""
     ends_options = " --" if any(word.startswith("-") for word in words) else ""
-    return f"holdfast {name}{ends_options} {' '.join(map(_quote, words))}"
+    return f"holdfast {name}{ends_options} {' '.join(map(quote, words))}"
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
     """Write a text as one word; what doesn't show is escaped so that it still means the text."""
     if escape_invisible(text) == text:
         return shlex.quote(text)
@@ -176,6 +177,24 @@ async def read_line(out: Screen, question: str, *, shown: bool = True) -> str:
         if not (typed := sys.stdin.readline()):
             raise EOFError
     return typed.strip() if shown else typed.rstrip("\r\n")
+
+
+async def read_piped_line() -> str | None:
+    """Read a line that no person types; null at the end. The wait for it can be cancelled."""
+    loop = asyncio.get_running_loop()
+    coming: asyncio.Future[str] = loop.create_future()
+
+    def tell(line: str) -> None:
+        if not coming.done():
+            coming.set_result(line)
+
+    def read() -> None:
+        with suppress(RuntimeError):  # nobody waits any more, and the loop is closed
+            loop.call_soon_threadsafe(tell, sys.stdin.readline())
+
+    threading.Thread(target=read, daemon=True).start()
+    line = await coming
+    return line.rstrip("\r\n") if line else None
 
 
 @contextmanager

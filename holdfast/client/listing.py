@@ -21,7 +21,7 @@ from holdfast.workflows import run_context
 
 _ALL = f"WorkflowType = '{WORKFLOW_TYPE}'"
 _SESSIONS = f"WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
-_OPEN = f"{_ALL} AND ExecutionStatus = 'Running'"
+_OPEN = f"({_ALL} OR {_SESSIONS}) AND ExecutionStatus = 'Running'"
 
 # Runs of a worker that began without search attributes may wait too.
 _WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"

@@ -52,6 +52,7 @@ class SessionOptions(TypedDict, total=False):
     idle_timeout: float | None
     context: dict[str, JsonValue] | None
     metadata: dict[str, JsonValue] | None
+    stream: bool | None
 
 
 class Session:

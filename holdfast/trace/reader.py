@@ -101,6 +101,7 @@ class TraceReader:
                 actor=opened.actor,
                 session_id=started.workflow_id,
                 metadata=opened.metadata,
+                stream=opened.stream,
             )
         elif (carried := decode(arguments, _STATE)) is not None:
             if carried.session is not None:

@@ -37,6 +37,7 @@ def start_session(
             actor=given.actor,
             session_id=run_id,
             metadata=given.metadata,
+            stream=given.stream,
         ),
         agent=agent.with_(budget=limits),
         started_at=now,

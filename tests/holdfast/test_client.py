@@ -216,7 +216,9 @@ class WithoutAttributes(Interceptor, OutboundInterceptor):
         return self
 
     def list_workflows(self, input: ListWorkflowsInput) -> WorkflowExecutionAsyncIterator:
-        if "Agent" in (input.query or "").replace("'AgentRun'", ""):
+        types = ("'AgentRun'", "'AgentSession'")
+        asked = (input.query or "").replace(types[0], "").replace(types[1], "")
+        if "Agent" in asked:
             raise RPCError("no such attribute", RPCStatusCode.INVALID_ARGUMENT, b"")
         return super().list_workflows(input)
 

@@ -1,0 +1,247 @@
+"""Commands that talk in sessions, and list them."""
+
+import asyncio
+import sys
+from contextlib import aclosing
+from typing import Annotated
+
+import typer
+from temporalio.service import RPCError, RPCStatusCode
+
+from holdfast.cli import options, render, screen
+from holdfast.cli.asking import ApprovalPrompt
+from holdfast.cli.options import blocking
+from holdfast.cli.screen import Screen
+from holdfast.client import Holdfast, MessageRefused, NoWorker, RunEvent, Session
+from holdfast.client.event_data import TextDelta, TextReset, ToolStarted
+from holdfast.client.live import LIVE_SECONDS
+from holdfast.client.stream import EventStream, open_stream
+from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.run import RUN_ID_RULE, RunResult, is_run_id
+from holdfast.contracts.sessions.messages import ConversationTurn
+from holdfast.trace.words import moment
+
+SHOWN_TURNS = 20
+"""What is shown of a session that somebody comes back to."""
+
+
+@blocking
+async def chat(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The name of the agent.")],
+    *,
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="The session; a new one unless given.")
+    ] = None,
+    tenant: Annotated[str | None, typer.Option(help="The tenant that it is for.")] = None,
+    actor: Annotated[str | None, typer.Option(help="Who speaks; you unless given.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Where its app is, as in desk.")] = None,
+) -> None:
+    """
+    Talk with an agent, a message a line, until Ctrl-D or Ctrl-C.
+
+    The session stays open; with its id you come back to it, and see what was said last.
+    """
+    if session is not None and not is_run_id(session):
+        raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --session")
+    holdfast = await Holdfast.connect()
+    talk = holdfast.session(
+        session,
+        agent=agent,
+        queue=queue or options.find_queue(),
+        tenant=tenant,
+        actor=actor or options.login(),
+        stream=True,
+    )
+    given = {"--session": talk.id, "--tenant": tenant}
+    words = [
+        word
+        for name, value in given.items()
+        if value is not None
+        for word in (name, screen.quote(value))
+    ]
+    comes_back = " ".join((screen.command("chat", agent), *words))
+    if session is not None:
+        await _show_earlier(holdfast, talk)
+    leaving = f"{talk.id} stays open: '{comes_back}' comes back to it"
+    try:
+        await _Chat(holdfast, talk).run()
+    except asyncio.CancelledError:
+        screen.warn(leaving)
+        raise
+    screen.warn(leaving)
+
+
+class _Chat:
+    """Somebody who talks in a session, and sees what happens in it meanwhile."""
+
+    def __init__(self, holdfast: Holdfast, talk: Session) -> None:
+        self._holdfast, self._talk = holdfast, talk
+        self._out = Screen()
+        self._words = ""
+        self._followed: str | None = None
+        self._following: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Say each line that somebody types, and show what it came to."""
+        try:
+            while (line := await self._read_line()) is not None:
+                if line.strip():
+                    await self._exchange(line)
+        finally:
+            await self._stop_following()
+
+    async def _read_line(self) -> str | None:
+        if not (sys.stdin.isatty() and self._out.is_terminal):
+            return await screen.read_piped_line()
+        try:
+            return await screen.read_line(self._out, "> ")
+        except EOFError:
+            self._out.line("")
+            return None
+
+    async def _exchange(self, line: str) -> None:
+        self._words = ""
+        try:
+            receipt = await self._talk.send(line)
+            await self._follow()
+            result = await self._talk.wait_for(receipt.message_id)
+        except (MessageRefused, NoWorker) as error:
+            screen.warn(str(error))
+            return
+        self._show(result)
+
+    def _show(self, result: RunResult) -> None:
+        """Show an answer, unless all of it was read while it came; or why there is none."""
+        answer = result.answer
+        told, self._words = self._words, ""
+        if told:
+            self._out.line("")
+        if answer is not None:
+            if told.strip() != answer.strip():
+                for row in answer.splitlines() or [""]:
+                    self._out.line(row)
+            return
+        why = f": {result.stop.reason}; {result.stop.next_safe_action}" if result.stop else ""
+        self._out.line(f"({result.status}{why})", "dim")
+
+    async def _follow(self) -> None:
+        """Look at what happens in the session, from now on and as long as it is open."""
+        found = await self._talk.run.describe()
+        if self._followed == found.raw_description.workflow_execution_info.first_run_id:
+            return
+        await self._stop_following()
+        self._followed = found.raw_description.workflow_execution_info.first_run_id
+        stream = await open_stream(self._holdfast.client, found, None, LIVE_SECONDS)
+        self._following = asyncio.create_task(self._read(stream))
+
+    async def _stop_following(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+
+    async def _read(self, stream: EventStream) -> None:
+        asks = sys.stdin.isatty() and self._out.is_terminal
+        prompt = ApprovalPrompt(self._talk.run, self._out, asks=asks)
+        caught_up = False
+        try:
+            async with aclosing(stream.steps()) as steps:
+                async for step in steps:
+                    caught_up = caught_up or step is None
+                    if not caught_up:
+                        continue
+                    if step is not None and self._out.is_terminal:
+                        self._take(step)
+                    trace = stream.trace
+                    waiting = [asked.request_id for asked in trace.waiting]
+                    prompt.set_open_requests(waiting, trace.brief.actor if trace.brief else "")
+        finally:
+            await prompt.close()
+
+    def _take(self, event: RunEvent) -> None:
+        """Show words of the agent as they come, and what it does."""
+        match event.data:
+            case TextDelta(text=text, seq=seq):
+                if seq == 0:
+                    self._end_words()
+                self._words += text
+                self._out.words(text)
+            case TextReset():
+                self._end_words()
+            case ToolStarted(name=name, purpose=purpose):
+                self._end_words()
+                self._out.line(f"({purpose} {name})", "dim")
+            case _:
+                pass
+
+    def _end_words(self) -> None:
+        if self._words:
+            self._words = ""
+            self._out.line("")
+
+
+async def _show_earlier(holdfast: Holdfast, talk: Session) -> None:
+    """Show what was said last in a session that somebody comes back to; a new one has nothing."""
+    try:
+        await holdfast.client.get_workflow_handle(talk.id).describe()
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return
+    page = await talk.conversation()
+    _show_turns(Screen(), page.items[-SHOWN_TURNS:])
+
+
+def _show_turns(out: Screen, turns: tuple[ConversationTurn, ...]) -> None:
+    for turn in turns:
+        said = turn.content or f"({turn.metadata.get('reason') or turn.metadata.get('status')})"
+        for row in said.splitlines():
+            out.line(row, "dim", head="> " if turn.role == "user" else "  ")
+
+
+@blocking
+async def sessions(
+    session: Annotated[
+        str | None, typer.Argument(metavar="[SESSION]", help="One of them; all if left out.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most, the latest first.")] = 20,
+    as_json: options.Json = False,
+) -> None:
+    """List sessions, the latest first; or show one, and what was said last."""
+    holdfast = await Holdfast.connect()
+    if session is not None:
+        await _show_session(holdfast, session, as_json=as_json)
+        return
+    found = await holdfast.sessions(limit=limit)
+    if as_json:
+        render.show_json([one.model_dump(mode="json") for one in found])
+    elif not found:
+        screen.warn("no sessions")
+    else:
+        rows = [
+            (one.session_id, one.agent or "-", one.status, moment(one.started_at)) for one in found
+        ]
+        render.show_table(Screen(), ("SESSION", "AGENT", "STATUS", "OPENED"), rows)
+
+
+async def _show_session(holdfast: Holdfast, name: str, *, as_json: bool) -> None:
+    """Show a session to whoever reads the namespace, which is all that this command asks."""
+    if not is_run_id(name):
+        raise HoldfastError(f"{RUN_ID_RULE}: {name!r} is no session")
+    report = await holdfast.session(name, agent="any").report()
+    talk = holdfast.session(name, agent=report.agent, tenant=report.tenant)
+    page = await talk.conversation()
+    if as_json:
+        whole = report.model_dump(mode="json")
+        render.show_json({**whole, "conversation": page.model_dump(mode="json")})
+        return
+    out = Screen()
+    fields = [
+        ("session", report.session_id),
+        ("agent", report.agent),
+        ("for", f"{report.actor} of {report.tenant}"),
+        ("messages", f"{report.messages}, of which {report.waiting} wait"),
+        ("works on", report.working_on or "-"),
+        ("changed", moment(report.last_updated)),
+    ]
+    render.show_fields(out, fields)
+    _show_turns(out, page.items[-SHOWN_TURNS:])

@@ -1,0 +1,99 @@
+"""Sessions on the command line."""
+
+import json
+import signal
+
+import pytest
+from temporalio.client import Client
+
+from holdfast import Agent, App, worker
+from holdfast.contracts.transcript import UserTurn
+from holdfast.testing import Reply, ScriptTurn, call, say
+from tests.holdfast.commands import ended, holdfast, seen, started, terminal
+from tests.sample import TOOLS, told
+
+pytestmark = pytest.mark.usefixtures("command_line")
+
+
+def _echo(turn: ScriptTurn) -> Reply:
+    return say(" + ".join(item.text for item in turn.transcript if isinstance(item, UserTurn)))
+
+
+SCRIPTS = {
+    "echoer": _echo,
+    "sender": [call("send", log="/dev/null", text="hello"), told],
+}
+APP = App(
+    agents=[
+        Agent(name=name, instructions="Talk.", models=[f"scripted:{name}"], tools=TOOLS)
+        for name in SCRIPTS
+    ],
+    scripts=SCRIPTS,
+)
+
+
+async def test_a_message_a_line(client: Client, name: str) -> None:
+    """Each has its answer; the end of the input leaves the session open, and who left returns."""
+    async with worker.run_worker(client, APP):
+        first = await holdfast("chat", "echoer", "--session", name, stdin="one\n\ntwo\n")
+        back = await holdfast("chat", "echoer", "--session", name, stdin="three\n")
+        stranger = await holdfast(
+            "chat", "echoer", "--session", name, "--tenant", "evil", stdin="what?\n"
+        )
+        listed = json.loads((await holdfast("sessions", "--json", "--limit", "1000")).out)
+        shown = await holdfast("sessions", name)
+        as_json = (await holdfast("sessions", name, "--json")).json
+        runs = await holdfast("list", "--limit", "1000")
+
+    assert (first.code, first.out) == (0, "one\none + two\n")
+    assert first.err == (
+        f"{name} stays open: 'holdfast chat echoer --session {name}' comes back to it\n"
+    )
+    assert back.out == "> one\n  one\n> two\n  one + two\none + two + three\n"
+    assert stranger.code == 1
+    assert "there is no session" in stranger.err
+    assert stranger.out == ""
+    assert [one["agent"] for one in listed if one["session_id"] == name] == ["echoer"]
+    assert "messages  3, of which 0 wait" in shown.out
+    assert shown.out.endswith("> three\n  one + two + three\n")
+    assert (as_json["session_id"], as_json["messages"]) == (name, 3)
+    assert name not in runs.out
+
+
+async def test_what_waits_is_asked_in_place(client: Client, name: str) -> None:
+    """On a terminal; then the answer stands below, and the next message is typed."""
+    async with (
+        worker.run_worker(client, APP),
+        terminal("chat", "sender", "--session", name, "--actor", "eve") as talking,
+    ):
+        await talking.says("> ")
+        talking.types("send it")
+        await talking.says("approve? [y/N]")
+        talking.types("y")
+        await talking.says("send ")
+        talking.types("\x04")
+        code = await talking.code()
+
+    assert code == 0
+    assert "holdfast chat sender --session" in talking.shown
+
+
+async def test_ctrl_c_leaves_it_open(client: Client, name: str) -> None:
+    """What it waits for is found among all that waits, and decided from elsewhere."""
+    async with worker.run_worker(client, APP):
+        left = await started("chat", "sender", "--session", name, "--actor", "eve")
+        assert left.stdin is not None
+        left.stdin.write(b"send it\n")
+        await left.stdin.drain()
+        request = await seen(name)
+        left.send_signal(signal.SIGINT)
+        detached = await ended(left)
+        everywhere = await holdfast("pending")
+        approved = await holdfast("approve", name, *request, "--approver", "alice")
+        back = await holdfast("chat", "sender", "--session", name, "--actor", "eve")
+
+    assert detached.code == 130
+    assert f"holdfast chat sender --session {name}" in detached.err
+    assert name in everywhere.out
+    assert approved.code == 0
+    assert back.code == 0
