@@ -14,6 +14,7 @@ from holdfast.contracts.calls import (
     idempotency_key,
 )
 from holdfast.contracts.control import MAX_RECENT_CHANGES, Delegation, HandoffData
+from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state import CallState, RunState
@@ -198,6 +199,8 @@ def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
             receiver.output_schema if state.output_schema is None else state.output_schema
         ),
     }
+    if checks_answers(sender.guardrails) and sender.stream != "before_checks":
+        changes["stream"] = False  # words that its guardrails have yet to see are told to nobody
     cut = receiver.copy_with(changes)
     return cut.with_(prefix_digest=cut.prefix.digest)
 
