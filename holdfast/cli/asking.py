@@ -68,7 +68,9 @@ class ApprovalPrompt:
             self._serving = asyncio.create_task(self._serve())
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Stop asking; what comes next stands below a question that is left."""
+        if self.question:
+            self._out.line("")
         for task in (self._serving, self._reading):
             if task is not None:
                 task.cancel()

@@ -13,6 +13,7 @@ from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.connection import CREDENTIALS, find_secrets
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.run import TASK_QUEUE
 from holdfast.dev_server import dev_server
 from holdfast.settings import KnownSecrets, LogSettings, Settings
 from holdfast.tools.redaction import Redactor
@@ -85,11 +86,14 @@ def _announce(
     render.show_fields(out, rows)
     at = "" if port == DEFAULT_PORT else f"TEMPORAL_ADDRESS=localhost:{port} "
     if app is None:
-        out.line(f"Next, in another terminal: {at}holdfast worker APP")
+        out.line(f"Next, in another terminal: {at}holdfast worker APP", hang=None)
     else:
         begin = screen.command("run", app.agents[0].name, "GOAL") if app.agents else "holdfast run"
         talk = screen.command("chat", app.agents[0].name) if app.agents else "holdfast chat"
-        out.line(f"Next, in another terminal: {at}{begin}, or {at}{talk}")
+        queue = Settings.load().task_queue or app.queue
+        where = "" if queue == TASK_QUEUE else f" --queue {queue}"
+        out.line(f"Next, in another terminal: {at}{begin}{where}", hang=None)
+        out.line(f"Or: {at}{talk}{where}", hang=None)
         out.line(f"Then: {at}holdfast list, and for one run show, pending, trace", "dim")
         out.line(f"And: {at}holdfast sessions, for what was said in chats", "dim")
     out.line("Ctrl-C stops it; runs go on when it is started again.", "dim")

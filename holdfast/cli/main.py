@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from io import TextIOWrapper
 from itertools import pairwise
 from typing import NoReturn
@@ -89,9 +90,11 @@ def build_app(called: str | None) -> TyperGroup:
     """Return the command line; of all commands but the one *called* it only knows the help."""
     app = TyperGroup(
         name="holdfast",
-        help="Durable agents on Temporal.",
+        help="Durable agents on Temporal. 'holdfast --version' says which release this is.",
         rich_markup_mode=None,
-        commands=[TyperCommand(name, help=line) for name, (_, line) in COMMANDS.items()],
+        commands=[
+            TyperCommand(name, help=line, short_help=line) for name, (_, line) in COMMANDS.items()
+        ],
     )
     if called in COMMANDS:
         app.add_command(get_group(_load(called)).commands[called])
@@ -101,6 +104,9 @@ def build_app(called: str | None) -> TyperGroup:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; an error is one line on standard error."""
     try:
+        if arguments == ["--version"]:
+            screen.tell(f"holdfast {version('holdfast')}")
+            return 0
         _check(arguments)
         called = next((word for word in arguments if not word.startswith("-")), None)
         code = build_app(called)(arguments, prog_name="holdfast", standalone_mode=False)

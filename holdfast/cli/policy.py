@@ -129,7 +129,8 @@ async def try_out(
         bool, typer.Option("--runs", help="Try the policy on the calls of past runs instead.")
     ] = False,
     limit: Annotated[
-        int, typer.Option(min=1, help="How many of the latest runs, if none are named.")
+        int,
+        typer.Option(metavar="N", min=1, help="How many of the latest runs, if none are named."),
     ] = 20,
     environment: Environment = None,
     policy: PolicyFile = None,

@@ -267,7 +267,10 @@ async def list_(
         typer.Option(metavar="WHAT", help="Only what waits for this group, kind or tool."),
     ] = None,
     limit: Annotated[
-        int, typer.Option(min=1, max=MAX_LISTED_RUNS, help="How many at most, the latest first.")
+        int,
+        typer.Option(
+            metavar="N", min=1, max=MAX_LISTED_RUNS, help="How many at most, the latest first."
+        ),
     ] = 20,
     as_json: options.Json = False,
 ) -> None:

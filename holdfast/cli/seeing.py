@@ -1,6 +1,7 @@
 """Nobody decides unseen: a request is shown and asked about, or named by the digest of it."""
 
 import sys
+from collections.abc import Sequence
 from typing import TypeVar
 
 from holdfast.cli import request_details, screen
@@ -62,7 +63,7 @@ async def _find_request(
     await run.describe_open()
     waiting = await run.pending()
     if request_id is None:
-        return _require_only(run.id, [one for one in waiting if isinstance(one, kinds)])
+        return _require_only(run.id, [one for one in waiting if isinstance(one, kinds)], waiting)
     found = next((one for one in waiting if one.request_id == request_id), None)
     if isinstance(found, kinds):
         return found
@@ -92,12 +93,14 @@ async def read_from_asking_run(run: Run, found: Wanted) -> Wanted:
             raise HoldfastError(f"run {asking.id!r} asks for something else: see {run.id!r} again")
 
 
-def _require_only(run: str, fitting: list[Wanted]) -> Wanted:
+def _require_only(run: str, fitting: list[Wanted], waiting: Sequence[Request]) -> Wanted:
     match fitting:
         case [only]:
             return only
         case []:
-            raise HoldfastError(f"nothing in run {run!r} waits for approval")
+            others = "; ".join(request_details.command(run, one) for one in waiting)
+            but = f", but something else does: {others}" if others else ""
+            raise HoldfastError(f"nothing in run {run!r} waits for approval{but}")
         case _:
             *names, last = (one.request_id for one in fitting)
             raise HoldfastError(

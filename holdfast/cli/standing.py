@@ -231,7 +231,7 @@ def read_view(trace: Trace) -> RunView:
         actor=trace.brief.actor if trace.brief else None,
         retry_of=trace.brief.retry_of if trace.brief else None,
         status=trace.status,
-        in_flight=(),
+        in_flight=trace.in_flight,
         waits_for=tuple(_waits_for(asked) for asked in trace.waiting),
         requests=(),
         step=result.steps if result else trace.steps,

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
+from pydantic import TypeAdapter
 from temporalio.client import (
     Client,
     WorkflowExecution,
@@ -13,9 +14,10 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.run import WORKFLOW_TYPE, RunResult
+from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.run.requests import may_wait_for
+from holdfast.trace.payloads import decode
 from holdfast.trace.values import TraceStatus
 from holdfast.workflows import run_context
 
@@ -27,6 +29,8 @@ _OPEN = f"({_ALL} OR {_SESSIONS}) AND ExecutionStatus = 'Running'"
 _WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"
 
 _UNKNOWN = "AgentTenant IS NULL"
+
+_INPUT = TypeAdapter(RunInput)
 
 STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
 
@@ -88,7 +92,12 @@ class Wanted(NamedTuple):
         return " AND ".join(
             (
                 _ALL,
-                *(f"{name} = {_quote(value)}" for name, value in named.items() if value),
+                # Runs that no worker has begun are named by their input alone.
+                *(
+                    f"({name} = {_quote(value)} OR {name} IS NULL)"
+                    for name, value in named.items()
+                    if value
+                ),
                 *(("AgentPending IS NOT NULL",) if self.waiting_for else ()),
             )
         )
@@ -181,10 +190,14 @@ def _quote(value: str) -> str:
 
 async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
     found = execution.typed_search_attributes
+    agent, tenant = found.get(run_context.NAME), found.get(run_context.TENANT)
+    if agent is None:
+        asked = await _read_input(client, execution)
+        agent, tenant = (asked.agent, asked.tenant) if asked else (None, None)
     return RunEntry(
         run_id=execution.id,
-        agent=found.get(run_context.NAME),
-        tenant=found.get(run_context.TENANT),
+        agent=agent,
+        tenant=tenant,
         status=await _find_status(client, execution),
         # What a run that was terminated waited for stays in its attributes.
         pending=() if execution.close_time else tuple(found.get(run_context.PENDING) or ()),
@@ -210,3 +223,13 @@ async def _find_status(client: Client, execution: WorkflowExecution) -> TraceSta
         return (await handle.result()).status
     except WorkflowFailureError:
         return "failed"
+
+
+async def _read_input(client: Client, execution: WorkflowExecution) -> RunInput | None:
+    """Return what a run was started with, which no worker needs to have read; null if unfit."""
+    handle = client.get_workflow_handle(execution.id, run_id=execution.run_id)
+    codec = client.data_converter.payload_codec
+    async for event in handle.fetch_history_events(page_size=1):
+        payloads = [*event.workflow_execution_started_event_attributes.input.payloads]
+        return decode(await codec.decode(payloads) if codec else payloads, _INPUT)
+    return None

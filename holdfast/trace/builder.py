@@ -16,7 +16,6 @@ from holdfast.contracts.control import Approach
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.run import tool_results
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.requests import MessageTrace, RequestTrace, RequestTracker
 from holdfast.trace.values import (
     AuditLine,
@@ -28,6 +27,7 @@ from holdfast.trace.values import (
     Trace,
     TraceStatus,
     Turn,
+    find_in_flight,
 )
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import MAX_BATCH_MESSAGES
@@ -162,6 +162,7 @@ class TraceBuilder:
             requests=dict(self.waits.requests),
             flood=tuple(self._flood),
             relayed=tuple(self._list_part_requests()),
+            held=frozenset(self.suspensions.now.parts),
         )
 
     def _list_part_requests(self) -> Iterator[str]:
@@ -183,26 +184,15 @@ class TraceBuilder:
         if self.ended is not None:
             return self.ended
         if self.is_on_hold:
-            return "suspending" if any(map(self._in_flight, self.entries)) else "suspended"
+            parts = self.suspensions.now.parts
+            in_flight = any(any(find_in_flight(one, parts)) for one in self.entries)
+            return "suspending" if in_flight else "suspended"
         return "waiting" if self.waits.find_open() else "running"
 
     @property
     def is_on_hold(self) -> bool:
         """Whether the run is suspended, by what has been heard and not been refused."""
         return self.suspensions.now.suspended
-
-    def _in_flight(self, entry: Entry) -> bool:
-        """Whether something has begun and may still do something."""
-        match entry:
-            case Turn():
-                begun = (call for call in entry.calls if call.task_queue)
-                return entry.ended_at is None or any(call.ended_at is None for call in begun)
-            case GuardrailRun():
-                return entry.ended_at is None
-            case BackgroundTask():
-                return entry.ended_at is None and entry.run_id not in self.suspensions.now.parts
-            case _:
-                return False
 
     @property
     def turn(self) -> Turn | None:

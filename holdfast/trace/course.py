@@ -34,13 +34,6 @@ def call_lines(trace: Trace, call: Call) -> Iterator[Line]:
         yield Line("result", text, tone, indented=True, at=call.ended_at)
 
 
-def result_lines(trace: Trace, call: Call) -> Iterator[Line]:
-    """Write the result of a call that other lines stand between, and which call it is."""
-    title, *_, result = call_lines(trace, call)
-    yield title
-    yield result
-
-
 def request_lines(asked: RequestTrace) -> Iterator[Line]:
     """Write what people said about a request, and how the wait for them ended."""
     approvals = 0
@@ -138,7 +131,9 @@ def _reconcile_lines(call: Call, finder: AuxiliaryCall, result: ToolResult) -> I
 
 def _outcome(ran: Call | AuxiliaryCall, result: ToolResult) -> str:
     attempts = f", {ran.attempts} attempts" if ran.attempts > 1 else ""
-    elapsed = f" ({ran.elapsed_ms} ms{attempts})" if ran.elapsed_ms is not None else ""
+    elapsed = ""
+    if ran.elapsed_ms is not None:
+        elapsed = f" ({duration(timedelta(milliseconds=ran.elapsed_ms))}{attempts})"
     if isinstance(result, ToolSuccess):
         return f"ok  {short(result.summary)}{elapsed}"
     kind = "" if result.type == result.status else f"{result.type}: "

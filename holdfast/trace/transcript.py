@@ -1,16 +1,16 @@
 """A trace as lines that a person reads. No colours, no terminal: those are the command line's."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
-from holdfast.trace.course import call_lines, escalation_lines, message_line, result_lines
+from holdfast.trace.course import call_lines, escalation_lines, message_line
 from holdfast.trace.errands import guardrail_lines, is_duplicate, task_lines
 from holdfast.trace.values import (
     AuditLine,
-    Call,
     Entry,
     MessageTrace,
     RunRequest,
@@ -39,48 +39,65 @@ _EVENT_LABELS = {"approach failed": "went back"}
 _FAULT_EVENTS = {"workflow task failed", "worker lost", "tripwire", "warning", "not undone"}
 
 
+@dataclass
+class _Block:
+    """Lines about one thing, of which the first `written` stand in the transcript."""
+
+    lines: list[Line]
+    written: int = 0
+
+    def take_until(self, moment: datetime | None) -> list[Line]:
+        """Return the next lines, as far as they were known by then; null is all of them."""
+        known = list(takewhile(lambda line: _is_known(line, moment), self.lines[self.written :]))
+        self.written += len(known)
+        return known
+
+
+def _is_known(line: Line, by: datetime | None) -> bool:
+    return by is None or line.at is None or line.at <= by
+
+
 def lines(trace: Trace) -> Iterator[Line]:
     """
-    Write a run from its goal to its answer, or to where it stands.
+    Write a run from its goal to its answer, or to where it stands, in the order of its times.
 
-    Guardrails and people look at a call before it runs: its result stands below what they said.
+    What became of a call while other things were said stands below these, and below a line
+    without a time that says which call it is.
     """
     yield from heading(trace)
-    under_way: list[Call] = []
-    for place, entry in enumerate(trace.entries):
-        for call in [call for call in under_way if _ended_before(call, _find_start(trace, entry))]:
-            under_way.remove(call)
-            yield from result_lines(trace, call)
-        if not isinstance(entry, Turn):
-            yield from with_time(entry_lines(trace, entry), _find_end(trace, entry))
-            continue
-        said = turn_lines(entry, held_back=entry.held_back)
-        yield from with_time(said, entry.ended_at)
-        looked = _find_first_check(trace, place)
-        for call in entry.calls:
-            if looked is None or call.result is None or _ended_before(call, looked):
-                yield from call_lines(trace, call)
-            else:
-                under_way.append(call)
-                yield from call_lines(trace, replace(call, result=None))
-    for call in under_way:
-        yield from result_lines(trace, call)
+    blocks: list[_Block] = []
+    for entry in trace.entries:
+        more = [block for block in _find_blocks(trace, entry) if block.lines]
+        if more:
+            yield from _write_until(blocks, _find_start(trace, entry))
+            blocks = [block for block in blocks if block.written < len(block.lines)] + more
+    yield from _write_until(blocks, None)
     yield from with_time(ending(trace), trace.ended_at)
 
 
-def _find_first_check(trace: Trace, turn: int) -> datetime | None:
-    """Return when somebody first looked at what a turn asked for, before the next turn."""
-    for place in range(turn + 1, len(trace.entries)):
-        entry = trace.entries[place]
-        if isinstance(entry, Turn):
-            return None
-        if isinstance(entry, GuardrailRun | RunRequest):
-            return _find_start(trace, entry)
-    return None
+def _find_blocks(trace: Trace, entry: Entry) -> Iterator[_Block]:
+    if not isinstance(entry, Turn):
+        yield _Block(list(with_time(entry_lines(trace, entry), _find_end(trace, entry))))
+        return
+    said = turn_lines(entry, held_back=entry.held_back)
+    yield _Block(list(with_time(said, entry.ended_at)))
+    for call in entry.calls:
+        yield _Block(list(with_time(call_lines(trace, call), call.at)))
 
 
-def _ended_before(call: Call, moment: datetime) -> bool:
-    return call.ended_at is None or call.ended_at <= moment
+def _write_until(blocks: Sequence[_Block], moment: datetime | None) -> Iterator[Line]:
+    """Write of each block what was known by then, beginning with what was known first."""
+
+    def find_next_time(block: _Block) -> datetime:
+        return block.lines[block.written].at or datetime.min.replace(tzinfo=UTC)
+
+    begun = [block for block in blocks if block.written < len(block.lines)]
+    for block in sorted(begun, key=find_next_time):
+        is_continued = block.written > 0
+        known = block.take_until(moment)
+        if known and is_continued:
+            yield block.lines[0]._replace(at=None)
+        yield from known
 
 
 def _find_end(trace: Trace, entry: Entry) -> datetime:

@@ -1,6 +1,6 @@
 """A trace: what happened in a run, in its order, as frozen values."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -9,12 +9,13 @@ from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach, UndoRuling
 from holdfast.contracts.decisions import Decided, Decision, Ruling
+from holdfast.contracts.guardrails import ACTIVITY_PREFIX
 from holdfast.contracts.model import ModelPurpose, StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import Part
 from holdfast.contracts.usage import CallUsage
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, TaskKind
 from holdfast.trace.requests import MessageTrace, RequestTrace
 
 TraceStatus: TypeAlias = Literal[
@@ -128,6 +129,12 @@ class Call:
     result: ToolResult | None = None
 
     @property
+    def in_flight(self) -> bool:
+        """Whether the tool, or one that runs for it, has begun and may still do something."""
+        runs = (self, *self.auxiliary_calls)
+        return any(one.task_queue and one.ended_at is None for one in runs)
+
+    @property
     def rulings(self) -> tuple[DecisionTrace, ...]:
         """What was ruled about it: more than once if it waited."""
         return tuple(step for step in self.course if isinstance(step, DecisionTrace))
@@ -210,7 +217,8 @@ class Trace:
     execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
     a form that this release reads. `failure` says why a run has no result. `approaches` are those
     that failed. `flood` are refused messages beyond those that anybody would read one by one,
-    `relayed` the ids of requests that wait in runs that work for this one.
+    `relayed` the ids of requests that wait in runs that work for this one, `held` those of such
+    runs that are suspended.
     """
 
     run_id: str
@@ -230,6 +238,14 @@ class Trace:
     approaches: tuple[Approach, ...] = ()
     flood: tuple[MessageTrace, ...] = ()
     relayed: tuple[str, ...] = ()
+    held: frozenset[str] = frozenset()
+
+    @property
+    def in_flight(self) -> tuple[str, ...]:
+        """What has begun and may still do something, in the words of the query `status`."""
+        if self.ended_at is not None:
+            return ()
+        return tuple(what for entry in self.entries for what in find_in_flight(entry, self.held))
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -301,6 +317,30 @@ class Trace:
         """What all turns used together, with the attempts that failed and the parts."""
         own = sum((turn.usage + turn.failed_usage for turn in self.turns), CallUsage())
         return sum((part.usage for part in self.part_ledgers), own)
+
+
+def find_in_flight(entry: Entry, held: Container[str]) -> Iterator[str]:
+    """Say what of an entry has begun and may still do something; runs that are *held* don't."""
+    match entry:
+        case Turn(ended_at=None):
+            yield f"model {entry.model}"
+        case Turn():
+            yield from (f"tool {call.call.name}" for call in entry.calls if call.in_flight)
+        case GuardrailRun(ended_at=None):
+            yield from (f"{ACTIVITY_PREFIX}{name}" for name in entry.names)
+        case BackgroundTask(ended_at=None, kind=kind) if entry.run_id not in held:
+            if kind in _UNDER_WAY:
+                yield _UNDER_WAY[kind].format(work=entry)
+        case _:
+            return
+
+
+_UNDER_WAY: Mapping[TaskKind, str] = {
+    "undo": "undo",
+    "command": f"{ACTIVITY_PREFIX}{{work.guardrail}}",
+    "project": "workspace",
+    "child": "run {work.run_id}",
+}
 
 
 def _milliseconds(started_at: datetime | None, ended_at: datetime | None) -> int | None:

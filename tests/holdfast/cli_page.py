@@ -15,8 +15,9 @@ HEAD = """# The command line
 
 What `holdfast COMMAND --help` says, of all commands. Each reports an error as one line that
 says what to do, and ends with another exit code than 0. The Temporal server is the one that
-`TEMPORAL_ADDRESS` and its like name; `holdfast dev` brings one. This page is written by
-`python -m tests.holdfast.cli_page`, and a test sees that nobody forgot.
+`TEMPORAL_ADDRESS` and its like name; `holdfast dev` brings one. `holdfast --version` says which
+release it is. This page is written by `python -m tests.holdfast.cli_page`, and a test sees that
+nobody forgot.
 """
 
 

@@ -5,6 +5,7 @@ import codecs
 import json
 import os
 import pty
+import signal
 import socket
 import subprocess
 import sys
@@ -138,6 +139,10 @@ class Terminal:
 
     def types(self, line: str) -> None:
         os.write(self._end, f"{line}\n".encode())
+
+    def interrupts(self) -> None:
+        """Press Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
 
     async def code(self) -> int:
         """Read what is left, and return the exit code."""

@@ -1,6 +1,7 @@
 """The command line as people and scripts use it, against a real server."""
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,21 @@ async def test_questions_and_escalations(client: Client, name: str) -> None:
     assert limits["max_steps"] == 12
 
 
+async def test_who_approves_a_question_is_told_how_it_is_answered(
+    client: Client, name: str
+) -> None:
+    """`approve` without a request names what waits instead."""
+    async with worker.run_worker(client, APP):
+        await holdfast("run", "asker", "go", "--id", name, "--detach")
+        await waiting(name)
+        async with terminal("approve", name) as asked:
+            code = await asked.code()
+
+    assert code == 1
+    said = " ".join(asked.shown.split())
+    assert f'but something else does: holdfast answer {name} req-1 "..."' in said
+
+
 async def test_a_refused_extension_is_told(client: Client, name: str) -> None:
     """An extension that lowers a limit ends with 1 and changes nothing."""
     async with worker.run_worker(client, APP):
@@ -279,6 +295,13 @@ async def test_history_needs_no_worker(client: Client, name: str, tmp_path: Path
     assert spans.json["run_id"] == name
     assert again.out == file.read_text(encoding="utf-8")
     assert replayed.out.startswith(f"{name} replays: ")
+
+
+async def test_which_release_it_is(client: Client) -> None:
+    """`holdfast --version` asks no server."""
+    said = await holdfast("--version")
+
+    assert (said.code, said.out) == (0, f"holdfast {version('holdfast')}\n")
 
 
 async def test_changed_decisions_do_not_replay(client: Client, name: str, tmp_path: Path) -> None:

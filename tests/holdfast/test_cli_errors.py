@@ -175,6 +175,7 @@ def test_help_names_every_command() -> None:
     more = "cancel trace replay export tools"
     assert ended.code == 0
     assert [word for word in f"{commands} {more}".split() if f"  {word} " not in ended.out] == []
+    assert "..." not in ended.out.replace("[ARGS]...", "")
 
 
 def assert_one_line(ended: Ended, said: str) -> None:

@@ -120,7 +120,7 @@ def test_cut_off_draft_is_no_lost_write() -> None:
     written.runs("prepare", purpose="draft")
 
     assert told(read(written))[1:] == [
-        "  draft   prepare error  timeout: no answer in time (heartbeat time-out) (4000 ms)",
+        "  draft   prepare error  timeout: no answer in time (heartbeat time-out) (4.0 s)",
         "  result  error  timeout: no answer in time (heartbeat time-out)",
     ]
 
@@ -164,7 +164,7 @@ def test_live_lines_wait_for_what_is_found_out() -> None:
     assert told(read(written)) == [
         "  lost    pay: no answer in time (heartbeat time-out); it may have happened all the same",
         "  found   find_payment: it happened",
-        "  result  ok  it happened, says find_payment; its own answer was lost (4012 ms)",
+        "  result  ok  it happened, says find_payment; its own answer was lost (4.0 s)",
     ]
     (made,) = read(written).calls
     assert isinstance(made.result, ToolSuccess)

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,41 @@ async def test_a_second_one_says_who_runs(tmp_path: Path) -> None:
         with pytest.raises(HoldfastError, match=said):
             async with dev_server(port=port, database=tmp_path / "two.db"):
                 pass
+
+
+@pytest.mark.slow
+async def test_ctrl_c_ends_the_worker_before_the_server(tmp_path: Path) -> None:
+    """No warning stands between the lines, which say where runs of the app are started."""
+    port, ui_port = free_port(), free_port()
+    (tmp_path / "desk.py").write_text(
+        "from holdfast import Agent, App\n"
+        "from holdfast.testing import say\n"
+        "clerk = Agent(name='clerk', instructions='Help.', models=['scripted:clerk'])\n"
+        "app = App(queue='desk', agents=[clerk], scripts={'clerk': [say('done')]})\n"
+    )
+    options = ("--port", str(port), "--ui-port", str(ui_port), "--db", str(tmp_path / "db"))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "holdfast.cli.main", "dev", "desk:app", *options),
+        cwd=tmp_path,
+        env={**os.environ, "HOLDFAST_HOME": str(tmp_path)},  # noqa: TID251 -- to hand it on
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    begun = [line async for line in _until(process.stdout, b"Ctrl-C stops it")]
+    process.send_signal(signal.SIGINT)
+    out, err = await process.communicate()
+
+    assert (process.returncode, err) == (0, b"")
+    assert f"localhost:{port} holdfast run clerk GOAL --queue desk\n".encode() in b"".join(begun)
+    _, stopping, stopped = out.splitlines()
+    assert stopping.startswith(b"Stopping: first the worker")
+    assert stopped.startswith(b"Stopped. ")
+
+
+async def _until(stream: asyncio.StreamReader, words: bytes) -> AsyncGenerator[bytes]:
+    """Read lines up to the one with these words."""
+    async for line in stream:
+        yield line
+        if words in line:
+            return

@@ -108,6 +108,23 @@ async def test_history_counts_as_the_run_does(runs: Runs, tmp_path: Path) -> Non
     assert [one.code for one in shown.refused] == [one.code for one in status.refused]
 
 
+async def test_history_names_what_is_under_way(runs: Runs, tmp_path: Path) -> None:
+    """Where no worker answers, `show` says by the history which tool runs, as a worker would."""
+    log = tmp_path / "log"
+    async with runs.working(scripted([call("hold", log=str(log)), say("done")])):
+        run = await runs.start("it")
+        while not log.exists():  # noqa: ASYNC110 -- another process writes it
+            await asyncio.sleep(0.01)
+        status = await run.status()
+        shown = standing.read_view(read_trace([await run.handle.fetch_history()]))
+        Path(f"{log}.go").touch()
+        await run.result()
+        over = standing.read_view(read_trace([await run.handle.fetch_history()]))
+
+    assert shown.in_flight == status.in_flight == ("tool hold",)
+    assert over.in_flight == ()
+
+
 async def test_kill_switch_is_no_run(
     runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

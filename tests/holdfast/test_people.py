@@ -79,7 +79,7 @@ async def test_history_says_who_said_what(client: Client, name: str) -> None:
         await client.get_workflow_handle(name).result()
         await holdfast("run", "sender", "go", "--id", f"{name}-2", "--detach")
         await waiting(f"{name}-2")
-        await holdfast("cancel", f"{name}-2")
+        await holdfast("cancel", f"{name}-2", "--reason", "the wrong customer")
         with pytest.raises(WorkflowFailureError):
             await client.get_workflow_handle(f"{name}-2").result()
         first, second = await holdfast("trace", name), await holdfast("trace", f"{name}-2")
@@ -89,6 +89,7 @@ async def test_history_says_who_said_what(client: Client, name: str) -> None:
     assert f"resume  by {me}" in first.out
     assert f"answered by {me}" in first.out
     assert f"asked for by {me}" in second.out
+    assert "the wrong customer" in second.out
 
 
 async def test_runs_are_listed_by_whose_they_are_and_what_they_wait_for(
@@ -116,3 +117,19 @@ async def test_runs_are_listed_by_whose_they_are_and_what_they_wait_for(
     ids = [sorted(str(run["run_id"]) for run in json.loads(one.out)) for one in found]
     assert ids == [[f"{name}-1", f"{name}-2"], [f"{name}-2"], [f"{name}-1"], [f"{name}-2"], []]
     assert json.loads(found[2].out)[0]["pending"] == ["approval::send"]
+
+
+async def test_a_run_that_no_worker_has_begun_is_listed_with_its_agent(
+    client: Client, name: str
+) -> None:
+    """Agent and tenant are those of its input, and it is found by them."""
+    tenant = f"o'{name}"
+    for agent, number in (("sender", 1), ("asker", 2)):
+        words = ("run", agent, "go", "--tenant", tenant, "--detach", "--queue", name)
+        await holdfast(*words, "--id", f"{name}-{number}")
+    whole = await holdfast("list", "--tenant", tenant, "--json")
+    found = await holdfast("list", "--tenant", tenant, "--agent", "asker", "--json")
+
+    agents = {run["run_id"]: run["agent"] for run in json.loads(whole.out)}
+    assert agents == {f"{name}-1": "sender", f"{name}-2": "asker"}
+    assert [run["run_id"] for run in json.loads(found.out)] == [f"{name}-2"]

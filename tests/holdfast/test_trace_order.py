@@ -1,5 +1,6 @@
 """The transcript of a trace tells things in the order in which they happened."""
 
+import asyncio
 from pathlib import Path
 
 from temporalio.client import WorkflowHistory
@@ -8,7 +9,9 @@ from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from tests.control.guarded import decided, guarded, on_word, over
+from tests.holdfast.traces import finished
 from tests.running import Runs
+from tests.sample import scripted
 
 
 def told(history: WorkflowHistory) -> list[str]:
@@ -41,3 +44,29 @@ async def test_what_was_looked_at_and_approved_before_a_call_stands_before_its_r
     )
     assert said[result - 1].startswith("call ")
     assert sum(line.startswith("result ") for line in said) == 2
+
+
+async def test_what_is_said_while_a_call_waits_stands_before_its_approval(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Times never run backwards; below other lines it is said again which call goes on."""
+    # SS-05
+    script = [call("send", log=str(tmp_path / "log"), text="hi"), say("Done.")]
+    async with runs.working(scripted(script)):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.signal("steer", {"text": "be brief", "by": "olga"})
+        await run.signal("approval", {"request_id": "req-9", "decision": "approve"})
+        while not (await run.status()).refused:  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        await run.approve(request.request_id)
+        (history,) = await finished(run)
+    written = list(lines(read_trace([history])))
+    times = [line.at for line in written if line.at is not None]
+
+    assert times == sorted(times)
+    assert [line.label for line in written[2:10]] == [
+        *("turn 1", "call", "rule", "steer", "refused"),
+        *("call", "wait", "result"),
+    ]
+    assert (written[3].text, written[7].at) == (written[7].text, None)

@@ -31,6 +31,7 @@ async def test_transcript_of_a_supervised_run(runs: Runs) -> None:
         run = await runs.start("it", "Tell everybody.")
         request = await run.asked_for_approval()
         await run.approve("req-7", "mallory")
+        await run.refusals(1)
         await run.approve(request.request_id, "alice", reason="they wait for it")
         trace = read_trace(await finished(run))
 
@@ -38,12 +39,14 @@ async def test_transcript_of_a_supervised_run(runs: Runs) -> None:
         "goal    Tell everybody.",
         "turn 1  scripted:it  -> ponder, announce",
         '  call    ponder(about="it")',
-        '  result  ok  "it is fine" (? ms)',
         '  call    announce(text="all is well")',
         "  rule    announce: approval_required (write_internal)",
+        "refused approval of req-7 by mallory: no request 'req-7' in this run",
+        '  call    announce(text="all is well")',
         "  wait    approved by alice after ? ms: they wait for it",
         '  result  ok  "announced all is well" (? ms)',
-        "refused approval of req-7 by mallory: no request 'req-7' in this run",
+        '  call    ponder(about="it")',
+        '  result  ok  "it is fine" (? ms)',
         "turn 2  scripted:it  -> answer",
         "answer  It was announced.\n        Everybody knows.",
     ]

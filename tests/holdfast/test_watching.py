@@ -155,6 +155,23 @@ async def test_watching_on_a_terminal_asks(client: Client, name: str) -> None:
     assert "It was sent." in asking.shown
 
 
+async def test_who_leaves_a_question_reads_below_it_how_to_come_back(
+    client: Client, name: str
+) -> None:
+    """Ctrl-C behind `approve?` ends that line."""
+    async with worker.run_worker(client, APP):
+        await holdfast("run", "sender", "go", "--actor", "eve", "--id", name, "--detach")
+        await seen(name)
+        async with terminal("watch", name) as asking:
+            await asking.says("approve? [y/N] ")
+            asking.interrupts()
+            code = await asking.code()
+
+    assert code == 130
+    shown = re.sub("\x1b[^m]*m", "", asking.shown)
+    assert f"approve? [y/N] \r\n{name} goes on without you" in shown
+
+
 async def test_no_such_run(client: Client) -> None:
     """A name that nobody has is refused with the command that lists those there are."""
     watched = await holdfast("watch", "nobody")
