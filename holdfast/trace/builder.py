@@ -16,6 +16,7 @@ from holdfast.contracts.control import Approach
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.run import tool_results
+from holdfast.trace.background_tasks import BackgroundTask
 from holdfast.trace.requests import MessageTrace, RequestTrace, RequestTracker
 from holdfast.trace.values import (
     AuditLine,
