@@ -25,6 +25,7 @@ from holdfast.guardrails.definition import (
     GuardrailFunction,
     ResourceClaims,
 )
+from holdfast.tools.context import SpanLog
 from holdfast.tools.redaction import Redactor
 
 FAILED = "GuardrailFailed"
@@ -55,15 +56,16 @@ class GuardrailActivities:
         require_run_caller(asked.run_id)
         require_app(asked.app, self._app)
         looking = [(name, self._find_function(name)) for name in asked.names]
-        context = GuardrailContext.of(asked, self._holders)
+        spans = SpanLog()
+        context = GuardrailContext.of(asked, self._holders, spans.add)
         late = ApplicationError("no answer in time", type=FAILED)
         async with Heartbeater(), time_limit(late):
             found = [
-                await self._verdict(name, function, subject, context)
+                await self._verdict(name, function, subject, context.with_name(name))
                 for name, function in looking
                 for subject in asked.subjects
             ]
-        return GuardrailVerdicts(verdicts=_fit_into_payload(found))
+        return GuardrailVerdicts(verdicts=_fit_into_payload(found), spans=spans.kept)
 
     def _find_function(self, name: str) -> GuardrailFunction:
         function = self._functions.get(name)

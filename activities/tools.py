@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+from pydantic import JsonValue
 from structlog.contextvars import bind_contextvars
 from temporalio import activity
 from temporalio.common import RawValue
@@ -25,6 +26,7 @@ from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
 from holdfast.contracts.tools import Risk
 from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
+from holdfast.tools.context import SpanLog
 from holdfast.tools.execution import Executor
 from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import look_through
@@ -89,7 +91,9 @@ class ToolActivities:
         if unknown := self._check_basis(tool, invocation):
             return unknown
         async with Heartbeater() as heartbeater:
-            return await self._result(tool, invocation, heartbeater)
+            spans = SpanLog(withholds=self._makes_secrets(tool, invocation))
+            result = await self._result(tool, invocation, heartbeater, spans)
+            return result.with_(spans=spans.kept) if spans.kept else result
 
     def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
         """
@@ -112,16 +116,25 @@ class ToolActivities:
         return None
 
     async def _result(
-        self, tool: Tool, invocation: ToolInvocation, heartbeater: Heartbeater
+        self,
+        tool: Tool,
+        invocation: ToolInvocation,
+        heartbeater: Heartbeater,
+        spans: SpanLog,
     ) -> ToolResult:
         name, secret_filter = tool.contract.name, self._build_secret_filter(tool, invocation)
+
+        def hear(report: JsonValue) -> None:
+            if not spans.take(report):
+                heartbeater.report(secret_filter.redact_report(report))
+
         try:
             with secret_filter:
                 await self._admit(tool, invocation)
                 content = await self._place.run(
                     tool,
                     invocation,
-                    lambda progress: heartbeater.report(secret_filter.redact_report(progress)),
+                    hear,
                     partial(self._admit, tool, invocation),
                 )
         except _NotAdmitted as error:
@@ -183,12 +196,16 @@ class ToolActivities:
             )
 
     def _build_secret_filter(self, tool: Tool, invocation: ToolInvocation) -> SecretFilter:
+        withholds = self._makes_secrets(tool, invocation)
+        return SecretFilter(self._redactor, withholds=withholds)
+
+    def _makes_secrets(self, tool: Tool, invocation: ToolInvocation) -> bool:
+        """Whether nothing that a call says may leave: it may have made a secret just now."""
         name = tool.contract.name
-        makes_secrets = tool.contract.risk is Risk.IDENTITY_ACCESS or (
+        return tool.contract.risk is Risk.IDENTITY_ACCESS or (
             invocation.purpose in {"reconcile", "undo"}
             and any(
                 name in {other.reconcile, other.undo} and other.risk is Risk.IDENTITY_ACCESS
                 for other in self._registry.contracts()
             )
         )
-        return SecretFilter(self._redactor, withholds=makes_secrets)

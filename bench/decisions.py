@@ -134,7 +134,7 @@ def _look(guardrail: Guardrail, text: str) -> Callable[[], object]:
         names=(guardrail.spec.name,),
         subjects=(Subject(kind="goal", text=text),),
     )
-    look, context = guardrail.function, GuardrailContext.of(asked, _Holders())
+    look, context = guardrail.function, GuardrailContext.of(asked, _Holders(), lambda _: None)
     if look is None:
         raise ValueError(f"{guardrail.spec.name} has no function")
     return lambda: _at_once(look(asked.subjects[0], context))

@@ -1,5 +1,6 @@
 """What a model asks of a tool, and what comes back."""
 
+from datetime import datetime
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from urllib.parse import quote
@@ -191,6 +192,32 @@ class ArtifactRef(Contract):
     digest: str
 
 
+MAX_CUSTOM_SPANS = 50
+"""Spans that one call, or one look of guardrails, may leave; later ones are left out."""
+
+
+class CustomSpan(Contract):
+    """
+    A part of the own work of a tool or of a guardrail, in UTC. Its name says what was done.
+
+    `error` is the name of the exception that ended it. `guardrail` is whose it is, if it is one's.
+    """
+
+    name: Annotated[str, Field(max_length=100)]
+    started_at: datetime
+    ended_at: datetime
+    data: JsonObject = Field(default_factory=dict, exclude_if=not_)
+    error: Annotated[str, Field(max_length=100)] = Field(default="", exclude_if=not_)
+    guardrail: str = Field(default="", exclude_if=not_)
+
+    def with_guardrail(self, guardrail: str) -> Self:
+        """Return a copy that belongs to this guardrail."""
+        return self.copy_with({"guardrail": guardrail})
+
+
+CustomSpans: TypeAlias = Annotated[tuple[CustomSpan, ...], Field(max_length=MAX_CUSTOM_SPANS)]
+
+
 class ToolSuccessChange(TypedDict, total=False):
     """What may change of it."""
 
@@ -198,6 +225,7 @@ class ToolSuccessChange(TypedDict, total=False):
     name: str
     summary: str
     data: JsonValue
+    spans: CustomSpans
     crowded_out: bool
 
 
@@ -207,7 +235,7 @@ class ToolSuccess(Contract):
 
     `cut`: `data` shows only the beginning, and `artifact` is the whole, where it could be kept.
     `crowded_out`: its turn had no room for it, and shows how it began. `by_person`: it is what a
-    person said.
+    person said. `spans` of its own work only the history of the call has.
     """
 
     status: Literal["ok"] = "ok"
@@ -219,6 +247,7 @@ class ToolSuccess(Contract):
     cut: bool = Field(default=False, exclude_if=not_)
     crowded_out: bool = Field(default=False, exclude_if=not_)
     by_person: bool = Field(default=False, exclude_if=not_)
+    spans: CustomSpans = Field(default=(), exclude_if=not_)
 
     def with_(self, **changes: Unpack[ToolSuccessChange]) -> Self:
         """Return a copy with these fields changed."""
@@ -235,6 +264,7 @@ class ToolFailureChange(TypedDict, total=False):
     name: str
     reason: str
     next_valid_actions: tuple[str, ...]
+    spans: CustomSpans
     crowded_out: bool
     by_person: bool
 
@@ -245,7 +275,7 @@ class ToolFailure(Contract):
 
     The same shape answers calls that never ran: denied, invalid, unknown, rejected by a person.
     `crowded_out`: its turn had no room for it, and shows how its reason began. `by_person`: a
-    person gave the reason.
+    person gave the reason. `spans` of its own work only the history of the call has.
     """
 
     status: FailureStatus
@@ -256,6 +286,7 @@ class ToolFailure(Contract):
     next_valid_actions: tuple[str, ...] = ()
     crowded_out: bool = Field(default=False, exclude_if=not_)
     by_person: bool = Field(default=False, exclude_if=not_)
+    spans: CustomSpans = Field(default=(), exclude_if=not_)
 
     def with_(self, **changes: Unpack[ToolFailureChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from pydantic import Field, JsonValue, model_validator
 
 from holdfast.contracts.base import AuthoredContract, Contract, Inbound, JsonObject, Stored
-from holdfast.contracts.bounds import MAX_RUN_ID_CHARS, Number, Seconds
+from holdfast.contracts.bounds import MAX_COUNT, MAX_RUN_ID_CHARS, Number, Seconds
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import NoAnswer
@@ -57,6 +57,21 @@ class Fallback(Inbound):
     reactions: Mapping[str, Reaction] = Field(default_factory=dict[str, Reaction])
     attempts: int = Field(default=2, ge=1, le=10)
     max_wait: Seconds = 5.0
+
+
+class Route(Inbound):
+    """
+    Turns for which another of the agent's models is asked than the one whose turn it is.
+
+    It holds from turn `from_turn` on, once `after_failures` calls of tools in a row have failed,
+    and, where `after_tools` names some, right after a turn that called one of them. All of it must
+    hold; the first route that does is taken.
+    """
+
+    model: str
+    from_turn: int = Field(default=1, ge=1, le=MAX_COUNT)
+    after_failures: int = Field(default=0, ge=0, le=MAX_COUNT)
+    after_tools: tuple[str, ...] = ()
 
 
 class Decomposition(Inbound):

@@ -15,6 +15,7 @@ from holdfast.contracts.bounds import (
     MAX_VERDICT_REASON_CHARS,
     Seconds,
 )
+from holdfast.contracts.calls import CustomSpans
 
 GUARDRAIL_NAME_PATTERN = r"^[a-z][a-z0-9_]{0,63}$"
 
@@ -203,6 +204,11 @@ class RunGuardrails(Contract):
 
 
 class GuardrailVerdicts(Contract):
-    """Output of `guardrail:<name>`: a verdict for each guardrail and subject, in that order."""
+    """
+    Output of `guardrail:<name>`: a verdict for each guardrail and subject, in that order.
+
+    `spans` are what they did for that, each with the name of its guardrail.
+    """
 
     verdicts: tuple[GuardrailVerdict, ...]
+    spans: CustomSpans = Field(default=(), exclude_if=not_)

@@ -25,6 +25,7 @@ from holdfast.contracts.control import (
     ModelAttempt,
     ModelFacts,
     ReasoningRoute,
+    Route,
     Tiers,
     Triggers,
     Waiting,
@@ -212,6 +213,7 @@ class AgentSnapshotChange(TypedDict, total=False):
     app: str
     prefix_digest: str
     models: tuple[str, ...]
+    routes: tuple[Stored[Route], ...]
     budget: Limits
     escalates: bool
     search_attributes: bool
@@ -231,20 +233,18 @@ class AgentSnapshot(Contract):
 
     A later deployment may change the agent; a run that has begun keeps its own. `app` is whose it
     is: no worker of another app goes on with the run. `escalates`: people may be asked.
-    `approval_timeout` is in seconds, `companions` draft, reconcile and undo for the tools, or undo
-    for those of agents that do its parts, and no model sees them. `max_context_bytes` is what a
-    model is shown before old results are pruned, `max_history_events` when the run goes on in a
-    new execution. `search_attributes` and `resources_searchable` are what the server knows.
-    `acceptance` checks send an answer back; after a tripwire the model may try again
-    `max_output_retries` times. `review` is what it takes to approve a sensitive domain, or what a
+    `companions` draft, reconcile and undo for the tools, or for those of agents that do its parts;
+    no model sees them. A model is shown `max_context_bytes` before old results are pruned.
+    `search_attributes` and `resources_searchable` are what the server knows. `acceptance` checks
+    send an answer back. `review` is what it takes to approve a sensitive domain, or what a
     guardrail asks about. `notifies`: somebody is told of requests. `signed` signals take a
-    signature, as the policy said last. `stream` has words told while they come. `delegations` are
-    those of its tools that give a task to another agent.
+    signature, as the policy said last. `delegations` are its tools that give tasks to agents.
     """
 
     name: str
     app: str = Field(default="", exclude_if=not_)
     models: tuple[str, ...]
+    routes: tuple[Stored[Route], ...] = Field(default=(), exclude_if=not_)
     instructions: str
     prefix_digest: str
     tools: tuple[ToolContract, ...]

@@ -47,6 +47,10 @@ class StopReason(Enum):
     MODEL_STOPPED = "model stopped: {kind}", _MEND
     NO_MODEL = "no model answered", _MEND
     FALLBACKS_EXHAUSTED = "All model fallbacks exhausted", _MEND
+    TOOL_FAILED = (
+        "{tool} must succeed and failed",
+        "look at what was taken back, mend what the detail names, then start the run again",
+    )
     TOLD_TO_STOP = (
         "stopped by a person",
         "look at what was done; a run that tries it again goes on from there",

@@ -1,6 +1,7 @@
 """What a tool promises, what a model asks of it, and what comes back."""
 
 from enum import StrEnum
+from operator import not_
 from typing import Literal, Self, TypedDict, Unpack
 
 from pydantic import Field, JsonValue
@@ -150,7 +151,7 @@ class ToolContract(Contract):
     runs in the sandbox, whatever its risk class. Of a tool that asks people `question` names the
     argument that says what. `receiver` is the agent that a call is given to: nothing else happens
     by the call itself, `risk` is the highest class of what that agent may do, and each call that
-    it makes is ruled on as its own.
+    it makes is ruled on as its own. A run ends where a tool fails that `must_succeed`.
     """
 
     name: str = Field(pattern=TOOL_NAME_PATTERN)
@@ -176,6 +177,7 @@ class ToolContract(Contract):
     undo: str | None = None
     question: str | None = Field(default=None, exclude_if=lambda name: name is None)
     receiver: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    must_succeed: bool = Field(default=False, exclude_if=not_)
 
     @property
     def changes_nothing(self) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Decomposition,
         Fallback,
         HandoffData,
+        Route,
         Tiers,
         Triggers,
     )
@@ -67,6 +68,7 @@ __all__ = [
     "Requirement",
     "ResourceScope",
     "Risk",
+    "Route",
     "SubAgent",
     "Tiers",
     "Tool",
@@ -97,6 +99,7 @@ __getattr__, __dir__ = exports(
             "Decomposition",
             "Fallback",
             "HandoffData",
+            "Route",
             "Tiers",
             "Triggers",
         ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Limits
-from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
+from holdfast.contracts.control import Backtracking, Fallback, Route, Tiers, Triggers
 from holdfast.contracts.model import ModelSettings, Stream
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.run import AgentSnapshot
@@ -26,6 +26,7 @@ class Agent:
     An agent: what it is told, which models it asks in order, what it can do, what it may use.
 
     *models* are named `provider:name`; the first is asked, the next only when it fails.
+    *routes* say for which turns another of them is asked (docs/adapters.md).
     *settings* say how they think and how much they may write. *output* is the shape of the answer
     as data, a pydantic model or a dataclass; what doesn't fit goes back to the model. *hosted* are
     tools that run at the provider.
@@ -50,6 +51,7 @@ class Agent:
     name: str
     instructions: str
     models: Sequence[str] = ()
+    routes: Sequence[Route] = ()
     tools: Sequence[Tool] = ()
     hosted: Sequence[HostedTool] = ()
     settings: ModelSettings = field(default_factory=ModelSettings)
@@ -82,6 +84,7 @@ class Agent:
         snapshot = AgentSnapshot(
             name=self.name,
             models=tuple(self.models),
+            routes=tuple(self.routes),
             instructions=self.instructions,
             prefix_digest="",
             tools=tuple(sorted(contracts, key=lambda contract: contract.name)),

@@ -12,7 +12,7 @@ from holdfast.agent import Agent
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.control import Backtracking, Fallback, Tiers, Triggers
+from holdfast.contracts.control import Backtracking, Fallback, Route, Tiers, Triggers
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.patterns import Pattern
@@ -30,6 +30,7 @@ FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
     "name": (str, "a string"),
     "instructions": (str, "a string"),
     "models": ((list, tuple, str), "a list of names such as anthropic:MODEL"),
+    "routes": ((list, tuple), "a list"),
     "tools": ((list, tuple), "a list"),
     "guardrails": ((list, tuple), "a list"),
     "acceptance": ((list, tuple), "a list"),
@@ -143,6 +144,14 @@ def check_limits(agent: Agent, delegating: Sequence[Tool]) -> list[str]:
         for name in sorted(set(all_names))
         if all_names.count(name) > 1
     )
+    for route in agent.routes:
+        if route.model not in agent.models:
+            found.append(f"its routes name {route.model!r}, which is no model of it")
+        found += [
+            f"its routes name {name!r}, which is no tool of it"
+            for name in route.after_tools
+            if name not in names
+        ]
     choice = agent.settings.tool_choice
     if choice not in {"auto", "required", "none", *names}:
         found.append(f"its tool_choice names {choice!r}, which is no tool of it")
@@ -168,6 +177,10 @@ def check_field_types(agent: Agent) -> list[str]:
         for one in _others(Tool, agent.tools)
     ]
     found += [f"{one!r} in its models is no string" for one in _others(str, agent.models)]
+    found += [
+        f"{one!r} in its routes is no route: write Route(...)"
+        for one in _others(Route, agent.routes)
+    ]
     found += [
         f"{one!r} in its subagents is no subagent: write SubAgent(...)"
         for one in _others(SubAgent, agent.subagents)

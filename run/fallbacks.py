@@ -10,7 +10,7 @@ from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import escalations, turns
-from holdfast.run.limits import budgets, fallback
+from holdfast.run.limits import budgets, fallback, routing
 from holdfast.run.transcript import append_items, halt
 
 
@@ -27,6 +27,8 @@ def after_failure(
     state = escalations.record_attempts(state, attempt)
     stop = _build_failure_stop(attempt)
     match fallback.find_reaction(attempt.kind, state.agent.fallback):
+        case "next_model" if routing.is_out_of_turn(state, attempt.model):
+            return state  # the chain is asked instead
         case "next_model":
             return (
                 switch_model(state)
@@ -43,6 +45,8 @@ def after_no_answer(state: RunState, attempt: ModelAttempt, now: datetime) -> Ru
     """Go on after a reply that is no answer; null where the run ends with it."""
     state = escalations.record_attempts(state, attempt)
     match fallback.find_reaction(attempt.kind, state.agent.fallback):
+        case "next_model" if routing.is_out_of_turn(state, attempt.model):
+            return _resume_turn(state)
         case "next_model" if len(state.agent.models) > 1 or state.agent.escalates:
             return switch_model(state) or after_last_model(state, now)
         case "ask" if state.agent.escalates:

@@ -105,7 +105,7 @@ def record_reply(state: RunState, reply: ModelReply) -> RunState:
 def _provider_state(state: RunState, reply: ModelReply) -> JsonObject:
     if reply.provider_state is None:
         return state.provider_state
-    provider = (state.model or "").partition(":")[0]
+    provider = reply.model.partition(":")[0]
     return {**state.provider_state, provider: reply.provider_state}
 
 

@@ -9,7 +9,7 @@ from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
-from holdfast.run.limits import budgets, triggers
+from holdfast.run.limits import budgets, routing, triggers
 from holdfast.run.step.kinds import (
     AskForReview,
     Authorize,
@@ -285,7 +285,7 @@ def _awaits_provider(state: RunState) -> bool:
 
 
 def _ask_model(state: RunState, purpose: ModelPurpose) -> CallModel:
-    return CallModel(state.agent.models[state.model_index], purpose)
+    return CallModel(routing.choose_model(state), purpose)
 
 
 def _go_on_in_a_new_execution(state: RunState) -> Step:

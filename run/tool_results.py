@@ -1,7 +1,7 @@
 """Results of calls: those that a run gives itself, and what the others did outside. Pure."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue, ValidationError
 
@@ -19,6 +19,7 @@ from holdfast.contracts.calls import (
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
 from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import Risk, ToolContract, takes_words
 from holdfast.run.limits import loop_detection
@@ -225,6 +226,19 @@ def _build_forgotten_effects(state: RunState) -> Iterator[Effect]:
         yield Effect(summary=f"{state.forgotten_effects} earlier changes, which history knows")
     elif state.lost:
         yield Effect(summary="more than is kept, which history knows")
+
+
+def find_failed_duty(state: RunState, results: Iterable[ToolResult]) -> Stop | None:
+    """Say that a run ends because a tool failed, of all that ran, without which it can't go on."""
+    for result in results:
+        tool = state.agent.find_tool(result.name)
+        match result:
+            case ToolFailure(status="error" | "outcome_unknown") if tool and tool.must_succeed:
+                detail = shorten(f"{result.type}: {result.reason}", 2_000)
+                return Stop.because(StopReason.TOOL_FAILED, detail, tool=tool.name)
+            case _:
+                continue
+    return None
 
 
 def build_refusal(ruling: Ruling) -> ToolFailure | None:

@@ -18,7 +18,7 @@ from holdfast.contracts.state import CallState, Carryover, RunState
 from holdfast.contracts.transcript import TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
-from holdfast.run.limits import budgets, fallback, loop_detection
+from holdfast.run.limits import budgets, fallback, loop_detection, routing
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
 from holdfast.run.transcript import append_items, build_tool_turn
 
@@ -76,7 +76,10 @@ def choose_models(agent: AgentSnapshot, chosen: tuple[str, ...]) -> AgentSnapsho
             raise InvalidInput(f"agent {agent.name!r} has no model {model!r} (it has: {known})")
         if chosen.count(model) > 1:
             raise InvalidInput(f"models: {model!r} is named twice")
-    return agent.with_(models=chosen) if chosen else agent
+    if not chosen:
+        return agent
+    routes = tuple(one for one in agent.routes if one.model in chosen)
+    return agent.with_(models=chosen, routes=routes)
 
 
 def take_over_limits(run: RunInput, earlier: Carryover) -> RunInput:
@@ -162,7 +165,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
         pruned_before=state.pruned_before,
         max_context_bytes=state.agent.max_context_bytes,
         strategy=state.brief.strategy,
-        provider_state=state.provider_state,
+        provider_state=_select_provider_state(state, model),
         hidden=state.hidden,
         summary=state.summary,
         summarised_before=state.summarised_before,
@@ -172,6 +175,13 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
         patience=fallback.compute_max_wait(state.agent.fallback, models_left=left),
         stream=purpose == "turn" and state.streams_text,
     )
+
+
+def _select_provider_state(state: RunState, model: str) -> JsonObject:
+    """Return what providers keep; nothing where another model has spoken since it was kept."""
+    speaker = routing.find_speaker(state)
+    moved = bool(state.agent.routes) and speaker not in {None, model}
+    return {} if moved else state.provider_state
 
 
 def after_tools(
@@ -275,7 +285,7 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
         usage=state.ledger.usage.summary,
         provider_state=_drop_private_keys(state.provider_state) or None,
         confidence=state.confidence,
-        model=state.model,
+        model=(routing.find_speaker(state) if state.agent.routes else None) or state.model,
         compensation=state.compensation,
         effects=done,
         unresolved=unresolved,

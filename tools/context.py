@@ -1,21 +1,33 @@
 """What a tool knows about the call that it serves."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
 from typing import NoReturn
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json, to_json
 
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_JSON_DEPTH, MAX_PROGRESS_BYTES
-from holdfast.contracts.calls import ToolInvocation
+from holdfast.contracts.calls import MAX_CUSTOM_SPANS, CustomSpan, ToolInvocation
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.texts import clip_chars
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest, request
 from holdfast.tools.large_json import is_readable_json
 
 _UNREADABLE = (
     f"a report is left out: nested more than {MAX_JSON_DEPTH} deep, too large, or not to be read"
 )
+
+MAX_SPAN_DATA_BYTES = 500
+"""Bytes of JSON that a span may say of what was done."""
+
+_MAX_SPAN_NAME_CHARS = 100
+_SPAN = "holdfast.span"
+"""What a report has that is a span: tools tell their worker nothing else meanwhile."""
 
 SecretSource = Callable[[str], str]
 Heartbeat = Callable[[JsonValue], None]
@@ -91,6 +103,15 @@ class ToolContext:
         """
         self._heartbeat(as_report(progress))
 
+    def span(self, name: str, **data: JsonValue) -> AbstractContextManager[None]:
+        """
+        Have the block stand in history and in the trace as a span of its own, below the call's.
+
+        *data* says on what it worked (500 bytes of JSON). An exception that leaves the block names
+        it and goes on. A call has 50 spans; one that raises anything but ToolError has none.
+        """
+        return SpanTimer(name, data, lambda span: self._heartbeat(_report_span(span)))
+
     def http(
         self,
         method: str,
@@ -105,6 +126,73 @@ class ToolContext:
         granted or doesn't answer, and AnswerLost where something may have been done all the same.
         """
         return self._ask(request(method, url, headers, body))
+
+
+class SpanTimer:
+    """Times a block, and has what it was kept, however it ends."""
+
+    def __init__(
+        self, name: str, data: Mapping[str, JsonValue], keep: Callable[[CustomSpan], None]
+    ) -> None:
+        self._name = clip_chars(name, _MAX_SPAN_NAME_CHARS)
+        self._data = _fit_data(data)
+        self._keep = keep
+        self._began = datetime.now(UTC)
+
+    def __enter__(self) -> None:
+        self._began = datetime.now(UTC)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        self._keep(
+            CustomSpan(
+                name=self._name,
+                started_at=self._began,
+                ended_at=max(self._began, datetime.now(UTC)),
+                data=self._data,
+                error=clip_chars(kind.__name__, _MAX_SPAN_NAME_CHARS) if kind else "",
+            )
+        )
+
+
+def _fit_data(data: Mapping[str, JsonValue]) -> JsonObject:
+    shown = as_report(dict(data))
+    if not isinstance(shown, dict):
+        return {"left_out": shown}
+    if (size := len(to_json(shown))) > MAX_SPAN_DATA_BYTES:
+        return {"left_out": f"{size:,} bytes: {MAX_SPAN_DATA_BYTES} is most"}
+    return shown
+
+
+def _report_span(span: CustomSpan) -> JsonValue:
+    return {_SPAN: span.model_dump(mode="json")}
+
+
+class SpanLog:
+    """The spans of one call, in the order in which they ended; none where it *withholds* them."""
+
+    def __init__(self, *, withholds: bool = False) -> None:
+        self._room = 0 if withholds else MAX_CUSTOM_SPANS
+        self.kept: tuple[CustomSpan, ...] = ()
+
+    def add(self, span: CustomSpan) -> None:
+        """Keep a span, while there is room."""
+        if len(self.kept) < self._room:
+            self.kept = (*self.kept, span)
+
+    def take(self, report: JsonValue) -> bool:
+        """Keep what a tool reports if that is a span; whether it is one."""
+        if not isinstance(report, dict) or report.keys() != {_SPAN}:
+            return False
+        try:
+            self.add(CustomSpan.model_validate(report[_SPAN]))
+        except ValidationError:
+            return False
+        return True
 
 
 def as_report(progress: object) -> JsonValue:

@@ -211,6 +211,7 @@ class ToolOptions(TypedDict, total=False):
     scope: ResourceScope
     local: bool
     pollable: bool
+    must_succeed: bool
     max_retries: int
     retry_backoff: float
     max_result_chars: int
@@ -231,6 +232,7 @@ def tool(*, risk: Risk, **terms: Unpack[ToolOptions]) -> Callable[[ToolFunction]
     *timeout* is in seconds (30), for each attempt. *max_retries* (2) and *retry_backoff* (1 s)
     only matter for tools that change nothing; others never run twice on their own. A *local* tool
     runs inside the workflow task, a *pollable* one may be called again with the same arguments.
+    Where one fails for good that *must_succeed*, the run takes back what it did, and ends.
     *max_result_chars* (20,000) go to the model, the rest is an artifact. *scope* names the
     argument that must stay with the tenant or in the workspace. *draft* names the tool that
     prepares what this one commits, *reconcile* the tool that finds out whether a call happened
@@ -283,6 +285,7 @@ def _contract(
         error_format="tool_failure",
         local=terms.get("local", False),
         pollable=terms.get("pollable", False),
+        must_succeed=terms.get("must_succeed", False),
         draft=terms.get("draft"),
         expected_result=terms.get("expected_result", ""),
         rollback=terms.get("rollback", ""),

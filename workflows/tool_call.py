@@ -123,12 +123,13 @@ async def _execute(
     call = _build_call(contract, invocation)
     summary = summary or call_line(call)
     if contract.local:
-        return await workflow.execute_local_activity(
+        local = await workflow.execute_local_activity(
             contract.name,
             invocation,
             result_type=_RESULT_TYPE,
             **options.local_tool_call(summary, contract),
         )
+        return _without_spans(local)
     result = await failures.execute_activity(
         contract.name,
         invocation,
@@ -136,7 +137,12 @@ async def _execute(
         options.tool_call(summary, contract, seconds_left, sandboxed=invocation.grant is not None),
     )
     # A client may have said what it came to; it is the result of this call all the same.
-    return result.with_(call_id=call.call_id, name=call.name)
+    return _without_spans(result.with_(call_id=call.call_id, name=call.name))
+
+
+def _without_spans(result: ToolResult) -> ToolResult:
+    """Leave to history what a tool did meanwhile: neither the run nor a model needs it."""
+    return result.with_(spans=()) if result.spans else result
 
 
 async def _take_result(

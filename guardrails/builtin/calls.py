@@ -26,6 +26,10 @@ from holdfast.guardrails.detectors.personal import redact_pii
 CONNECT_TIMEOUT_SECONDS = 3.0
 """Seconds; a host that takes longer to answer isn't there."""
 
+_NO_SEARCH = (
+    "nobody can tell who holds it: this server can't search runs by their resources; "
+    "`holdfast dev` and docs/operations.md say how to add AgentResources"
+)
 _NO_CALL = "only a call needs anything"
 _HTTPS = 443
 
@@ -108,7 +112,8 @@ def conflict_detection(
     """
     Trip before a call (of *tools*, or any) of a resource that another run of the tenant holds.
 
-    The resource is the value of an *argument*; a run holds it from then on until it ends.
+    The resource is the value of an *argument*; a run holds it from then on until it ends. Where
+    the server can't search runs by their resources nobody can tell, and that trips too.
     """
     found = build_guardrail(
         "conflict_detection", "pre_execution", _Conflict(argument), wishes, tools=tools
@@ -130,7 +135,7 @@ class _Conflict:
             return not_applicable(f"the call has no argument {self.argument!r}")
         others = await ctx.holders(name)
         if others is None:
-            return not_applicable("this server can't search runs by their resources")
+            return tripped(_NO_SEARCH)
         if not others:
             return passed()
         return tripped(f"run {others[0]!r} holds {redact_pii(name)}; wait until it has ended")

@@ -1,37 +1,18 @@
 """Words for what can't be undone: a task that has them waits for a person, or ends."""
 
 from holdfast.contracts.patterns import Pattern, encode_text
+from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
 from holdfast.guardrails.detectors.normalize import fold_confusables
 
 REASON = "requires human approval"
 
-_ALL = r"(?:all|every|everything|each|entire|whole)"
-_THINGS = (
-    r"(?:data|databases?|tables?|rows?|records?|users?|accounts?|customers?|orders?|files?"
-    r"|folders?|director(?:y|ies)|backups?|logs?|branch(?:es)?|repos?|repositor(?:y|ies)|disks?"
-    r"|drives?|volumes?|partitions?|buckets?|clusters?|namespaces?|servers?|instances?|machines?"
-    r"|messages|e-?mails|documents?|indices|indexes|collections?|schemas?|environments?|projects?"
-    r"|histor(?:y|ies)|system|production)"
-)
-_ONE_THING = (
-    r"(?:database|tables?|disks?|drives?|servers?|clusters?|backups?|production|partition|bucket"
-    r"|volume|repository)"
-)
-_STORES = (
-    r"(?:tables?|databases?|schemas?|columns?|index(?:es)?|views?|tablespace|users?|roles?"
-    r"|collections?|keyspace)"
-)
-_DESTROY = (
-    r"(?:delet(?:e|es|ing)|eras(?:e|es|ing)|wip(?:e|es|ing)|purg(?:e|es|ing)|destroy(?:s|ing)?)"
-)
-_REMOVE = rf"(?:{_DESTROY}|remov(?:e|es|ing)|drop(?:s|ping)?)"
-_DROP = r"drop(?:s|ping)?\s+(?:(?:the|all|every|this|that|our|my|its)\s+)*"
+_STORES = r"(?:table|database|schema|column|index|view|tablespace|user|role|collection|keyspace)"
 _NAME = r"[\w.\"`]+"
 _ARTICLES = r"(?:(?:the|my|our|this|that|a|whole|entire|hard)\s+)*"
 _LINE = r"[^\n]{0,200}"
 
 _DATABASES = (
-    rf"\b{_DROP}(?:{_NAME}\s+)?{_STORES}\b",
+    rf"\bdrop\s+{_STORES}\s+(?:if\s+exists\s+)?{_NAME}",
     r"\btruncat(?:e|es|ing)\s+(?:(?:the|all)\s+)*tables?\b",
     rf"\btruncat(?:e|es|ing)\s+(?:the\s+)?{_NAME}\s*(?:;|\scascade\b|\stables?\b)",
     r"\bdelete\s+from\s+[\w.\"`\[\]]+",
@@ -59,12 +40,7 @@ _INFRASTRUCTURE = (
     rf"\bgsutil\s+(?:-\w+\s+)*r[bm]\b|\b(?:gcloud|az)\s+{_LINE}\bdelete\b",
     r"\b(?:shutdown\s+(?:-[hrp]|/[srp]|now)|poweroff|halt\s+-)",
 )
-_WORDS = (
-    rf"\b{_REMOVE}\s+(?:\w+\s+){{0,2}}?{_ALL}\b[^\n.;]{{0,40}}?\b{_THINGS}\b",
-    rf"\b{_DESTROY}\s+(?:(?:it|them)\s+)?(?:all|everything)\b",
-    rf"\b{_DESTROY}\s+(?:\w+\s+){{0,3}}?{_ONE_THING}\b",
-    r"\b(?:factory[\s\-]reset|nuke)\s+(?:the|my|our|all|this|every)\b",
-)
+_WORDS = (r"\b(?:factory[\s\-]reset|nuke)\s+(?:the|my|our|all|this|every)\b",)
 
 _FORMS = (*_DATABASES, *_FILES, *_REPOSITORIES, *_INFRASTRUCTURE, *_WORDS)
 _PATTERN = Pattern("|".join(f"(?:{form})" for form in _FORMS))
@@ -72,4 +48,5 @@ _PATTERN = Pattern("|".join(f"(?:{form})" for form in _FORMS))
 
 def is_destructive(text: str) -> bool:
     """Whether a task names an operation that destroys what nobody can bring back."""
-    return _PATTERN.found_in(encode_text(fold_confusables(text)))
+    plain = fold_confusables(text)
+    return _PATTERN.found_in(encode_text(plain)) or asks_to_destroy(plain)

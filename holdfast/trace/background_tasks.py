@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue
 
 from holdfast.contracts.budget import Ledger
-from holdfast.contracts.calls import ToolResult
+from holdfast.contracts.calls import CustomSpan, ToolResult
 from holdfast.contracts.guardrails import GuardrailVerdict
 
 TaskKind: TypeAlias = Literal["undo", "command", "notice", "project", "child"]
@@ -29,6 +29,7 @@ class GuardrailRun:
     ended_at: datetime | None = None
     attempts: int = 0
     verdicts: tuple[GuardrailVerdict, ...] = ()
+    spans: tuple[CustomSpan, ...] = ()
     error: str = ""
     cancelled: bool = False
 

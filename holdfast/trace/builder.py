@@ -11,7 +11,7 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.budget import Budget, Limits
-from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
+from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
@@ -52,6 +52,7 @@ class CallChange(TypedDict, total=False):
     attempts: int
     lost: ToolFailure | None
     result: ToolResult | None
+    spans: tuple[CustomSpan, ...]
 
 
 class _Word(NamedTuple):

@@ -94,7 +94,7 @@ def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun
     answer = decode(outcome.payloads, _VERDICTS)
     if answer is None:
         return replace(looked, error="its verdict can't be read")
-    return replace(looked, verdicts=answer.verdicts)
+    return replace(looked, verdicts=answer.verdicts, spans=answer.spans)
 
 
 def _build_tool(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask | None:

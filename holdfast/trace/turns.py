@@ -162,6 +162,11 @@ class _RemoteCall:
             return
         ran = call.find_auxiliary_call(self._companion)
         result = decode(outcome.payloads, RESULT)
+        if result is not None and result.spans:
+            self._chronicle.change_call(self._call_id, self._companion, spans=result.spans)
+            call = self._chronicle.find_call(self._call_id) or call
+            ran = call.find_auxiliary_call(self._companion)
+            result = result.with_(spans=())
         if outcome.error is not None:
             result = _build_failure(self._chronicle.agent, call, ran, outcome.error)
         if result is None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
-from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
+from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach, UndoRuling
 from holdfast.contracts.decisions import Decided, Decision, Ruling
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX
@@ -98,6 +98,7 @@ class AuxiliaryCall:
     ended_at: datetime | None = None
     attempts: int = 0
     result: ToolResult | None = None
+    spans: tuple[CustomSpan, ...] = ()
 
     @property
     def elapsed_ms(self) -> int | None:
@@ -127,6 +128,7 @@ class Call:
     attempts: int = 0
     lost: ToolFailure | None = None
     result: ToolResult | None = None
+    spans: tuple[CustomSpan, ...] = ()
 
     @property
     def in_flight(self) -> bool:

@@ -91,6 +91,6 @@ async def test_conflict_detection() -> None:
     verdict = await looked(guardrail, a_call(order=1), holders)
     assert verdict.reason == "run 'run-0' holds order:1; wait until it has ended"
     assert outcome(await looked(guardrail, a_call(order=2), holders)) == "passed"
-    assert outcome(await looked(guardrail, a_call(order=3), holders)) == "not applicable"
+    assert outcome(await looked(guardrail, a_call(order=3), holders)) == "tripped"
     assert outcome(await looked(guardrail, a_call(other=1), holders)) == "not applicable"
     assert outcome(await looked(guardrail, goal("x"), holders)) == "not applicable"

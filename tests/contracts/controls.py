@@ -5,6 +5,7 @@ from decimal import Decimal
 from holdfast.contracts.approvals import Requirement, Review
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.calls import CustomSpan
 from holdfast.contracts.control import (
     Approach,
     Backtracking,
@@ -20,6 +21,7 @@ from holdfast.contracts.control import (
     ModelAttempt,
     ModelFacts,
     ReasoningRoute,
+    Route,
     Subtask,
     Tiers,
     Triggers,
@@ -170,6 +172,7 @@ EXAMPLES: tuple[Contract, ...] = (
     EFFECT,
     Subtask(task="cut", answer=Candidate(text="done")),
     KnownEffect(tool="send", digest=DIGEST, outcome="unknown"),
+    Route(model=MODEL, from_turn=2, after_failures=3, after_tools=("look",)),
     Fallback(reactions={"auth": "ask"}, attempts=3, max_wait=1.5),
     ModelFacts(model=MODEL, context_tokens=200_000, input_price=Decimal(3)),
     ReasoningRoute(task_kind="api_design", decision="on", reason="always"),
@@ -184,7 +187,20 @@ EXAMPLES: tuple[Contract, ...] = (
         review=Requirement(),
         holds="path",
     ),
-    GuardrailVerdicts(verdicts=(VERDICT,)),
+    CustomSpan(name="it", started_at=NOW, ended_at=NOW),
+    GuardrailVerdicts(
+        verdicts=(VERDICT,),
+        spans=(
+            CustomSpan(
+                name="read it",
+                started_at=NOW,
+                ended_at=NOW,
+                data={"pages": 2},
+                error="KeyError",
+                guardrail="polite",
+            ),
+        ),
+    ),
     RunGuardrails(
         run_id="run-1",
         agent="it",

@@ -14,7 +14,7 @@ FIELDS = [
     *("resource_scope", "permission", "timeout", "max_result_chars", "retry", "audit"),
     *("error_format", "local", "pollable", "draft", "expected_result", "rollback"),
 ]
-ADDED = ["reconcile", "sandboxed", "undo", "question", "receiver"]
+ADDED = ["reconcile", "sandboxed", "undo", "question", "receiver", "must_succeed"]
 """Since release 0.1, whose histories lack them."""
 
 

@@ -72,7 +72,7 @@ from holdfast.workflows.notifications import notify
 from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
 from holdfast.workflows.sessions import steps as session_steps
 from holdfast.workflows.sessions.closing import archive_conversation, archive_session
-from holdfast.workflows.tool_call import run_tool
+from holdfast.workflows.tool_call import compensate_before_stop, run_tool
 
 
 class StepLoop:
@@ -282,6 +282,7 @@ class StepLoop:
         for result in ran:
             self._run.begun.pop(result.call_id, None)
         await self._send_back(batch, found)
+        await self._end_after_failed_duty(ran)
         if tool_calls.has_more(state, batch):
             await workflow.sleep(
                 options.YIELD_DELAY, summary="what ran so far fills a workflow task"
@@ -289,6 +290,14 @@ class StepLoop:
         self._run.state = tool_calls.invalidate(self._run.state)
         if (stop := self._run.state.stop) is not None:
             await self._run.record("stopped", stop.reason)
+
+    async def _end_after_failed_duty(self, ran: tuple[ToolResult, ...]) -> None:
+        """Take back what the run did, and end it, where a tool failed that must not fail."""
+        stop = tool_results.find_failed_duty(self._run.state, ran)
+        if stop is None or self._run.state.is_ending:
+            return
+        stop = await compensate_before_stop(self._run, stop)
+        self._run.state = halt(self._run.state, stop, workflow.now(), "failed")
 
     async def _send_back(
         self, batch: tuple[CallState, ...], found: Sequence[ToolResult | NotBegun]

@@ -8,6 +8,7 @@ from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.requests import RequestTrace
+from holdfast.trace.spans.custom import build_custom_spans
 from holdfast.trace.spans.records import iso, iso_or_null
 from holdfast.trace.spans.values import Span, span_id
 from holdfast.trace.values import Trace
@@ -30,7 +31,11 @@ def build_guardrail_spans(trace: Trace, parent: str) -> Iterator[Span]:
     """Build a span for each time that a guardrail looked which is a function of the app."""
     for looked in trace.guardrail_runs:
         for name in looked.names:
-            yield _build_look_span(trace, looked, name, parent)
+            look = _build_look_span(trace, looked, name, parent)
+            yield look
+            own = [one for one in looked.spans if one.guardrail == name]
+            times = (looked.at, looked.ended_at or trace.ended_at)
+            yield from build_custom_spans(trace, own, f"{looked.key}.{name}", look.span_id, times)
 
 
 def build_idle_spans(trace: Trace, parent: str) -> Iterator[Span]:

@@ -73,6 +73,7 @@ _NAMES: Final[Mapping[SpanType, Mapping[str, str]]] = {
         "approvers": "holdfast.approval.approvers",
     },
     "activity": {"purpose": "holdfast.purpose"},
+    "custom": {},
 }
 
 _OPERATIONS: Final[Mapping[SpanType, str]] = {
@@ -88,6 +89,7 @@ _CONTENT: Final[Mapping[SpanType, Mapping[str, str]]] = {
         "result": "gen_ai.tool.call.result",
     },
     "approval": {"reason": "holdfast.approval.reason"},
+    "custom": {"data": "holdfast.data"},
 }
 """What is told only where content is asked for."""
 

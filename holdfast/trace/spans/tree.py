@@ -14,6 +14,7 @@ from holdfast.tools.redaction import WITHHELD, Redactor
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.spans import records
 from holdfast.trace.spans.background import build_background_spans
+from holdfast.trace.spans.custom import build_call_spans
 from holdfast.trace.spans.guardrails import (
     build_guardrail_spans,
     build_idle_spans,
@@ -120,8 +121,11 @@ def _build_child_spans(trace: Trace, root: str, *, reasoning: bool) -> Iterator[
         for call in turn.calls:
             function = _build_function_span(trace, call, root)
             yield function
+            yield from build_call_spans(trace, call, function.span_id)
             for companion in call.auxiliary_calls:
-                yield _build_auxiliary_span(trace, call, companion, function.span_id)
+                ran = _build_auxiliary_span(trace, call, companion, function.span_id)
+                yield ran
+                yield from build_call_spans(trace, companion, ran.span_id)
             for ruled in call.rulings:
                 if ruled.request_id is not None:
                     asked = trace.requests[ruled.request_id]

@@ -1,0 +1,57 @@
+"""
+Which model a turn asks.
+
+The chain of models (fallback.py) says who is asked next; a route has another of the same models
+asked instead, by what is recorded of the run. A route never reaches beyond the agent's models, and
+one whose model has just failed is left out: then the chain is asked.
+"""
+
+from holdfast.contracts.control import Route
+from holdfast.contracts.state import RunState
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn
+
+
+def choose_model(state: RunState) -> str:
+    """Return the model that the next turn asks."""
+    routed = (one.model for one in state.agent.routes if _holds(one, state))
+    return next(routed, state.agent.models[state.model_index])
+
+
+def find_speaker(state: RunState) -> str | None:
+    """Return the model that spoke last; null before the first turn."""
+    spoken = (one.model for one in reversed(state.items) if isinstance(one, AssistantTurn))
+    return next(spoken, None)
+
+
+def is_out_of_turn(state: RunState, model: str) -> bool:
+    """Whether a model was asked out of its turn."""
+    return bool(state.agent.routes) and model != state.model
+
+
+def _holds(route: Route, state: RunState) -> bool:
+    if route.model not in state.agent.models or _fails_now(route, state):
+        return False
+    if state.ledger.turns + 1 < route.from_turn:
+        return False
+    if state.ledger.failures_in_a_row < route.after_failures:
+        return False
+    return not route.after_tools or not _called_last(state).isdisjoint(route.after_tools)
+
+
+def _fails_now(route: Route, state: RunState) -> bool:
+    return any(
+        one.model == route.model and one.turn >= state.turns_taken for one in state.attempts
+    )
+
+
+def _called_last(state: RunState) -> set[str]:
+    """Return the tools that the turn before called; people may have spoken since."""
+    for item in reversed(state.items):
+        match item:
+            case ToolTurn(results=results):
+                return {result.name for result in results}
+            case AssistantTurn():
+                return set()
+            case _:
+                continue
+    return set()

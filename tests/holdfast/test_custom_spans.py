@@ -1,0 +1,175 @@
+"""Spans that tools and guardrails have of their own work: in history, and in every form."""
+
+import json
+
+import pytest
+
+from holdfast import Agent, App, Risk, ToolContext, ToolError, tool
+from holdfast.contracts.base import JsonObject
+from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
+from holdfast.testing import call, calls, say
+from holdfast.tools.context import MAX_SPAN_DATA_BYTES
+from holdfast.trace.reader import read_trace
+from holdfast.trace.spans import otlp
+from holdfast.trace.spans.forms import flatten
+from holdfast.trace.spans.tree import span_tree
+from holdfast.trace.spans.values import Span, SpanTree
+from tests.running import Run, Runs
+
+SECRET = "the-token-of-the-bank"
+
+
+@tool(risk=Risk.READ_ONLY)
+async def read_pages(ctx: ToolContext) -> int:
+    """Read all pages."""
+    with ctx.span("open", pages=2):
+        pass
+    with ctx.span("read", words="w" * MAX_SPAN_DATA_BYTES, token=ctx.secret("bank")):
+        pass
+    with ctx.span("sign in", token=ctx.secret("bank")):
+        pass
+    return 2
+
+
+@tool(risk=Risk.READ_ONLY)
+def count_pages(ctx: ToolContext) -> int:
+    """Count all pages, in a process of its own."""
+    for page in range(60):
+        with ctx.span(f"page {page}"):
+            pass
+    ctx.heartbeat({"page": 59})
+    return 60
+
+
+@tool(risk=Risk.READ_ONLY)
+async def lose_page(ctx: ToolContext) -> int:
+    """Look for a page that isn't there."""
+    with ctx.span("look", page=7):
+        raise ToolError("not_found", "there is no page 7")
+
+
+@tool(risk=Risk.IDENTITY_ACCESS)
+async def make_token(ctx: ToolContext) -> str:
+    """Make a token."""
+    with ctx.span("made", token="fresh"):
+        return "fresh"
+
+
+@guardrail(layer="input")
+async def polite(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
+    """Look at the words of the goal, one by one."""
+    with ctx.span("split", words=len(subject.text.split())):
+        return passed()
+
+
+async def tree_of(run: Run) -> SpanTree:
+    return span_tree(read_trace([await run.handle.fetch_history()]))
+
+
+def custom(tree: SpanTree) -> list[Span]:
+    return [span for span in tree.spans if span.type == "custom"]
+
+
+def an_app(*tools: object, script: list[object]) -> App:
+    agent = Agent(
+        name="it",
+        instructions="Work.",
+        models=["scripted:it"],
+        tools=tools,  # pyright: ignore[reportArgumentType] -- each is one
+        guardrails=[polite],
+    )
+    return App(agents=[agent], scripts={"it": script})  # pyright: ignore[reportArgumentType] -- so is it
+
+
+async def test_each_part_of_a_tools_work_is_a_span(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It hangs below the call, within its time, with its data and without secrets."""
+    # TR-07 TR-04 TR-09 TR-10
+    monkeypatch.setenv("HOLDFAST_SECRET_BANK", SECRET)
+    asked = calls(call("read_pages"), call("lose_page"))
+    app = an_app(read_pages, lose_page, script=[asked, say("done")])
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        tree = await tree_of(run)
+    history = (await run.handle.fetch_history()).to_json()
+
+    own = {span.name: span for span in custom(tree)}
+    by_id = {span.span_id: span for span in tree.spans}
+    parents = {one.name: by_id[one.parent_id or ""] for one in custom(tree)}
+    assert parents["split"].name == "run_guardrail polite"
+    assert parents["open"].name == parents["read"].name == "execute_tool read_pages"
+    assert parents["look"].attributes["success"] is False
+    for span in custom(tree):
+        parent = parents[span.name]
+        assert span.span_id in parent.children
+        assert parent.started_at <= span.started_at
+        assert (span.ended_at or "") <= (parent.ended_at or "")
+    assert own["split"].attributes == {"data": {"words": 1}, "error": None}
+    assert own["open"].attributes["data"] == {"pages": 2}
+    assert "left_out" in json.dumps(own["read"].attributes["data"])
+    assert own["sign in"].attributes["error"] is None
+    assert own["look"].attributes == {"data": {"page": 7}, "error": "ToolError"}
+    assert SECRET not in history
+    assert SECRET not in tree.model_dump_json()
+
+
+async def test_it_is_the_same_in_a_process_and_has_a_bound(runs: Runs) -> None:
+    """A synchronous tool tells of its work too; beyond fifty nothing more is kept."""
+    # TR-07
+    app = an_app(count_pages, script=[call("count_pages"), say("done")])
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        tree = await tree_of(run)
+
+    assert result.status == "completed"
+    names = [span.name for span in custom(tree) if span.name != "split"]
+    assert names == [f"page {page}" for page in range(50)]
+
+
+async def test_neither_the_run_nor_its_model_carries_them(runs: Runs) -> None:
+    """What a tool did meanwhile stands in the history of its call, and nowhere else."""
+    # TR-07
+    app = an_app(count_pages, script=[call("count_pages"), say("done")])
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        said = await run.query("transcript", object, {"offset": 0, "limit": 10})
+
+    assert "page 7" not in json.dumps(said)
+
+
+async def test_who_makes_secrets_tells_nothing(runs: Runs) -> None:
+    """Not even the name of what such a tool did: a span could hold what it made."""
+    # TR-07 RK-12
+    app = an_app(make_token, script=[call("make_token"), say("done")])
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.asked_for_approval()
+        assert [span.name for span in custom(await tree_of(run))] == ["split"]
+
+
+async def test_every_form_has_them(runs: Runs) -> None:
+    """Flat they are custom spans; a collector gets them, and their data where it is asked for."""
+    # TR-07 NR-03
+    app = an_app(lose_page, script=[call("lose_page"), say("done")])
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        tree = await tree_of(run)
+
+    flat = flatten(tree)["spans"]
+    assert isinstance(flat, list)
+    found: list[JsonObject] = [
+        one for one in flat if isinstance(one, dict) and one.get("operation_name") == "look"
+    ]
+    assert [(one["type"], one["metadata"]) for one in found] == [
+        ("custom_span", {"data": {"page": 7}, "error": "ToolError"})
+    ]
+    plain = b"".join(otlp.render_lines(tree)).decode()
+    whole = b"".join(otlp.render_lines(tree, content=True)).decode()
+    assert '"name":"look"' in plain
+    assert "holdfast.data" not in plain
+    assert "holdfast.data" in whole
