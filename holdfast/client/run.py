@@ -285,8 +285,8 @@ class Run:
                     name, args=arguments, rpc_timeout=RPC_TIMEOUT
                 )
             except WorkflowQueryFailedError as error:
-                await self.describe()
                 if REPLAY_FAILED not in str(error):
+                    await self.describe()
                     raise NoWorker(f"run {self.id!r} can't be asked yet: {error}") from None
             except RPCError as error:
                 if is_without_worker(error):

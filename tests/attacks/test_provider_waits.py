@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from holdfast.contracts.approvals import Request
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.run import StatusReport
 from holdfast.contracts.state import RunState
@@ -61,11 +62,14 @@ async def test_time_in_which_a_run_is_suspended_uses_no_patience_up(
 
 
 def describe_slowly(
-    state: RunState, in_flight: tuple[str, ...], wait: Waiting | None
+    state: RunState,
+    in_flight: tuple[str, ...],
+    wait: Waiting | None,
+    relayed: tuple[Request, ...] = (),
 ) -> StatusReport:
     """Take a moment, as a busy worker does."""
     time.sleep(0.6)
-    return views_status(state, in_flight, wait)
+    return views_status(state, in_flight, wait, relayed)
 
 
 @pytest.mark.timeout(100)

@@ -63,7 +63,8 @@ def budget_is_kept(played: Played) -> Complaints:
     usage, budget = played.usage, played.status.budget
     if usage.steps > budget.max_steps:
         yield f"{usage.steps} steps of {budget.max_steps}"
-    tokens = usage.usage.total_tokens
+    # A call that was broken off is charged with what it may have used, which ends the run.
+    tokens = usage.usage.total_tokens - usage.failed_usage.total_tokens
     if budget.max_tokens is not None and tokens >= budget.max_tokens + MOST_TOKENS:
         yield f"{tokens} tokens of {budget.max_tokens}"
     if budget.max_tool_calls is not None and usage.tool_calls > budget.max_tool_calls + MOST_CALLS:

@@ -1,12 +1,17 @@
 """What the command line does when a worker can't answer a query."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 from pydantic import JsonValue, TypeAdapter
 from temporalio.client import (
     Client,
+    DescribeWorkflowInput,
     Interceptor,
     OutboundInterceptor,
     QueryWorkflowInput,
+    WorkflowExecutionDescription,
     WorkflowQueryFailedError,
 )
 
@@ -30,6 +35,11 @@ class Failing(Interceptor, OutboundInterceptor):
         if self.queries <= self.failures:
             raise WorkflowQueryFailedError(self.message)
         return "it is there"
+
+    async def describe_workflow(
+        self, input: DescribeWorkflowInput
+    ) -> WorkflowExecutionDescription:
+        return cast("WorkflowExecutionDescription", SimpleNamespace(workflow_type="AgentRun"))
 
 
 def a_run(client: Client, failing: Failing) -> Run:
