@@ -1,6 +1,7 @@
 """Sentences that ask for destruction: a verb, and behind it what nobody can bring back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 
@@ -120,11 +121,20 @@ _MAX_WORDS = 14
 _MARKS = ",.;:!?()[]{}\"'`*"
 
 
+_NAME_ENDS = _ENDS | _AND
+_NAMED = _THINGS | _BIG
+
 _PORTIONS = _list("trace traces copy copies bit bits piece pieces one entirety contents rest most")
 """What is said of a thing in place of it."""
 
 _ASKING = _list("does do did is are was were what why which who how")
+_ASKED = _list("how why whether who what")
 _ABLE = _list("to we i can could may might you people they")
+_MADE_FOR = _list("that which to for can says about")
+"""What leads from a tool to what it does."""
+
+_DOUBTING = _list("why was were whether if not")
+_AUXILIARIES = _list("to be should must is are")
 
 
 class _Word(NamedTuple):
@@ -134,25 +144,77 @@ class _Word(NamedTuple):
     ends: bool
     pauses: bool
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no name goes on behind it."""
+        return self.ends or self.pauses
+
 
 class _Thing(NamedTuple):
-    """What a verb is done to: the words of one name, and where it ends."""
+    """What a verb is done to: a name, from its first word to behind its last."""
 
-    words: tuple[str, ...]
+    begin: int
     end: int
 
-    @property
-    def head(self) -> str:
-        return self.words[-1] if self.words else ""
+
+class _Text:
+    """
+    The words of a text, and where their sentences begin and their names end.
+
+    All of that is found once: a sentence may be as long as the text, and each of its words a verb.
+    """
+
+    def __init__(self, words: tuple[_Word, ...]) -> None:
+        self.words = words
+        self.texts = [word.text for word in words]
+        self._sentences = self._find_sentences()
+        self._name_ends = self._find_name_ends()
+        self._counts: dict[frozenset[str], list[int]] = {}
+
+    def find_sentence(self, at: int) -> int:
+        """Return where the sentence of a word begins."""
+        return self._sentences[at]
+
+    def read_name(self, at: int) -> _Thing:
+        """Read a name: up to what leads to another, or to the end of the sentence."""
+        return _Thing(at, self._name_ends[at])
+
+    def head(self, thing: _Thing) -> str:
+        """Return the last word of a name, which is what it names."""
+        return self.texts[thing.end - 1] if thing.begin < thing.end else ""
+
+    def has(self, kind: frozenset[str], begin: int, end: int) -> bool:
+        """Whether one of these stands between two places."""
+        if begin >= end:
+            return False
+        if kind not in self._counts:
+            self._counts[kind] = list(accumulate((text in kind for text in self.texts), initial=0))
+        counts = self._counts[kind]
+        return counts[end] > counts[begin]
+
+    def _find_sentences(self) -> list[int]:
+        begin, found = 0, list[int]()
+        for at, word in enumerate(self.words):
+            found.append(begin)
+            begin = at + 1 if word.ends else begin
+        return found
+
+    def _find_name_ends(self) -> list[int]:
+        ends = [len(self.words)]
+        for at, word in reversed(tuple(enumerate(self.words))):
+            if word.text in _NAME_ENDS:
+                ends.append(at)
+            else:
+                ends.append(at + 1 if word.is_over else ends[-1])
+        return ends[::-1]
 
 
 def asks_to_destroy(text: str) -> bool:
     """Whether a sentence asks for something to be destroyed that nobody can bring back."""
-    words = tuple(_read_words(text))
+    read = _Text(tuple(_read_words(text)))
     return any(
-        _is_done_to_much(words, begin) or _is_wanted_away(words, at)
-        for at, word in enumerate(words)
-        for begin in (_find_object(words, at, word.text),)
+        _is_done_to_much(read, _find_object(read, at)) or _is_wanted_away(read, at)
+        for at in range(len(read.words))
     )
 
 
@@ -166,118 +228,83 @@ def _read_words(text: str) -> Iterator[_Word]:
                 yield _Word(bare, stops, pauses=piece[-1] == ",")
 
 
-def _find_object(words: Sequence[_Word], at: int, text: str) -> int:
+def _find_object(read: _Text, at: int) -> int:
     """Return where the object of a verb begins; 0 where there is no verb that is meant."""
-    begin = 0
-    if text in _VERBS:
-        begin = at + 1
+    begin = at + 1 if read.texts[at] in _VERBS else 0
     for phrase in _PHRASES:
-        if tuple(word.text for word in words[at : at + len(phrase)]) == phrase:
+        if tuple(read.texts[at : at + len(phrase)]) == phrase:
             begin = at + len(phrase)
-    return begin if begin and not _is_only_a_name(words, at) else 0
+    return begin if begin and not _is_only_a_name(read, at) else 0
 
 
-def _is_only_a_name(words: Sequence[_Word], at: int) -> bool:
+def _is_only_a_name(read: _Text, at: int) -> bool:
     """Whether a verb is a name here, is denied, or is what something else is for."""
-    sentence = _read_back(words, at)
-    if not sentence:
+    sentence = read.find_sentence(at)
+    if sentence == at:
         return False
-    if sentence[-1] in _NAMES_BEFORE:
+    last = read.texts[at - 1]
+    if last in _NAMES_BEFORE:
         return True
-    near = [word for word in sentence[-4:] if word not in _BETWEEN]
+    near = [word for word in read.texts[max(sentence, at - 4) : at] if word not in _BETWEEN]
     if near and near[-1] in _NEGATIONS:
         return True
-    if sentence[0] in _ASKING and len(sentence) > 1:
+    if read.texts[sentence] in _ASKING and at - sentence > 1:
         return True
-    asked = {"how", "why", "whether", "who", "what"} & set(sentence[:-1])
-    if asked and sentence[-1] in _ABLE:
+    if last in _ABLE and read.has(_ASKED, sentence, at - 1):
         return True
-    return any(word in _TOOLS for word in sentence[-5:]) and sentence[-1] in {
-        "that",
-        "which",
-        "to",
-        "for",
-        "can",
-        "says",
-        "about",
-    }
+    return last in _MADE_FOR and read.has(_TOOLS, max(sentence, at - 5), at)
 
 
-def _read_back(words: Sequence[_Word], at: int) -> list[str]:
-    """Return the words of the sentence before one of them."""
-    before: list[str] = []
-    for word in reversed(words[:at]):
-        if word.ends:
-            break
-        before.append(word.text)
-    return before[::-1]
-
-
-def _is_done_to_much(words: Sequence[_Word], begin: int) -> bool:
+def _is_done_to_much(read: _Text, begin: int) -> bool:
     if not begin:
         return False
-    at, last = begin, begin + _MAX_WORDS
-    while at < min(len(words), last) and not words[at - 1].ends:
-        thing = _read_thing(words, at)
-        inside = _read_inside(words, thing.end)
-        if _is_irreplaceable(thing, inside):
+    words, at, last = read.words, begin, min(len(read.words), begin + _MAX_WORDS)
+    while at < last and not words[at - 1].ends:
+        thing = read.read_name(at)
+        if _is_irreplaceable(read, thing, _read_inside(read, thing.end)):
             return True
         at = thing.end
-        while at < len(words) and words[at].text in _AND and not words[at - 1].ends:
+        while at < last and words[at].text in _AND and not words[at - 1].ends:
             at += 1
-        if at == thing.end and not words[at - 1].pauses:
+        if at == thing.end and (thing.begin == at or not words[at - 1].pauses):
             return False
     return False
 
 
-def _read_thing(words: Sequence[_Word], at: int) -> _Thing:
-    """Read the words of one name: up to what leads to another, or to the end of the sentence."""
-    found: list[str] = []
-    while at < len(words) and words[at].text not in _ENDS | _AND:
-        found.append(words[at].text)
-        at += 1
-        if words[at - 1].ends or words[at - 1].pauses:
-            break
-    return _Thing(tuple(found), at)
-
-
-def _read_inside(words: Sequence[_Word], at: int) -> _Thing:
+def _read_inside(read: _Text, at: int) -> _Thing:
     """Read what a thing is in or of, if that is said."""
-    if at >= len(words) or words[at].text not in _INSIDE or _is_over(words[at - 1]):
-        return _Thing((), at)
-    return _read_thing(words, at + 1)
+    words = read.words
+    if at >= len(words) or words[at].text not in _INSIDE or words[at - 1].is_over:
+        return _Thing(at, at)
+    return read.read_name(at + 1)
 
 
-def _is_over(word: _Word) -> bool:
-    return word.ends or word.pauses
-
-
-def _is_irreplaceable(thing: _Thing, inside: _Thing) -> bool:
-    words = set(thing.words)
-    if not words or inside.head in _PAPERS or inside.head == "contents":
+def _is_irreplaceable(read: _Text, thing: _Thing, inside: _Thing) -> bool:
+    head, place = read.head(thing), read.head(inside)
+    if not head or place in _PAPERS or place == "contents":
         return False
-    if _TAME & words and not _PRECIOUS & words:
+    precious = read.has(_PRECIOUS, *thing)
+    if not precious and read.has(_TAME, *thing):
         return False
-    if thing.head in _BIG:
+    if head in _BIG:
         return True
-    if thing.head in _PORTIONS and inside.head in _THINGS | _BIG:
+    if head in _PORTIONS and place in _NAMED:
         return True
-    if _ALL & words and thing.head in _THINGS:
+    if head not in _THINGS:
+        return False
+    if precious or head == "history" or read.has(_ALL, *thing):
         return True
-    if thing.head in _THINGS and (_PRECIOUS & words or thing.head == "history"):
-        return True
-    whole = bool(_ALL & set(inside.words)) and inside.head in _THINGS | _BIG
-    return thing.head in _THINGS and (whole or inside.head in _BIG)
+    return place in _BIG or (place in _THINGS and read.has(_ALL, *inside))
 
 
-def _is_wanted_away(words: Sequence[_Word], at: int) -> bool:
+def _is_wanted_away(read: _Text, at: int) -> bool:
     """Whether somebody wants a thing gone: the verb stands behind it."""
-    if words[at].text not in _DONE:
+    sentence = read.find_sentence(at)
+    if read.texts[at] not in _DONE or not read.has(_WANTING, sentence, at):
         return False
-    sentence = _read_back(words, at)
-    if not _WANTING & set(sentence) or {"why", "was", "were", "whether", "if", "not"} & set(
-        sentence
-    ):
+    if read.has(_DOUBTING, sentence, at):
         return False
-    thing = [word for word in sentence if word not in {"to", "be", "should", "must", "is", "are"}]
-    return _is_irreplaceable(_Thing(tuple(thing[-5:]), 0), _Thing((), 0))
+    before = (read.texts[place] for place in range(at - 1, sentence - 1, -1))
+    named = tuple(islice((word for word in before if word not in _AUXILIARIES), 5))[::-1]
+    name = _Text(tuple(_Word(word, ends=False, pauses=False) for word in named))
+    return _is_irreplaceable(name, _Thing(0, len(named)), _Thing(0, 0))

@@ -1,5 +1,8 @@
 """Sentences as people write them: half of them destroy what nobody can bring back."""
 
+import pytest
+
+from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
 from holdfast.guardrails.detectors.destruction import is_destructive
 
 DESTRUCTIVE = """
@@ -119,3 +122,21 @@ def test_sentences_are_told_apart() -> None:
     wrong += [said for said in HARMLESS if is_destructive(said)]
 
     assert wrong[MAX_WRONG:] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("Delete the draft, then send it.", False),
+        ("Delete the draft, and the whole database.", True),
+        ("delete " * 50_000, False),
+        ("delete " * 50_000 + "database", True),
+        ("want " + "deleted " * 50_000, False),
+        ("delete x" + " and" * 50_000 + " database", False),
+    ],
+    ids=["a comma", "a comma and more", "verbs", "verbs and a thing", "wishes", "ands"],
+)
+@pytest.mark.timeout(60)
+def test_every_sentence_is_read_to_its_end(text: str, asks: bool) -> None:
+    """However long it is, whatever of it is a verb: in a time that grows no faster than it."""
+    assert asks_to_destroy(text) is asks
