@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -100,6 +101,25 @@ def await_request(run: str) -> tuple[str, str, str]:
 def tell(words: str) -> None:
     """Say what comes next."""
     print(f"\n{words}", flush=True)
+
+
+def perform_with_key(app: str, run: str, play: Callable[[], int]) -> int:
+    """Play a demo in which Fiona of finance signs, in books of its own."""
+    # Of its own, so that there is something left to refund.
+    os.environ["SUPPORT_BOOKS"] = f".holdfast/books/{run}.db"
+    # A key of its own, and nobody else's signature counts: nothing of it stays.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["HOLDFAST_KEYS"] = str(folder / "keys")
+        os.environ["HOLDFAST_APPROVERS"] = str(folder / "approvers.json")
+
+        def begin() -> int:
+            tell("Fiona of finance makes a key, and the desk trusts its public part.")
+            write(folder / "fiona.json", "keys", "new", "fiona", "--no-passphrase")
+            call("keys", "trust", str(folder / "fiona.json"))
+            return play()
+
+        return perform(app, run, begin)
 
 
 @contextmanager

@@ -1,11 +1,8 @@
 """The demo: one case, four agents, and two people who each decide about one thing."""
 
-import os
 import sys
-import tempfile
 import time
 import uuid
-from pathlib import Path
 
 from examples import stage
 from examples.desk.tools import find_parcels
@@ -18,22 +15,13 @@ GOAL = "Order 1044 came broken, the customer wants 29.00 back, and a new one"
 def main() -> int:
     """Run the demo; 0 when the run completed."""
     run = f"desk-{uuid.uuid4().hex[:6]}"
-    # Books of its own, so that there is something left to refund.
-    os.environ["SUPPORT_BOOKS"] = f".holdfast/books/{run}.db"
-    # A key of its own, and nobody else's signature counts: nothing of it stays.
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["HOLDFAST_KEYS"] = str(Path(folder, "keys"))
-        os.environ["HOLDFAST_APPROVERS"] = str(Path(folder, "approvers.json"))
-        exit_code = stage.perform(APP, run, lambda: _play(run, Path(folder)))
+    exit_code = stage.perform_with_key(APP, run, lambda: _play(run))
     if exit_code == 0:
         print(f"  the books: {kept()}, the parcels: {find_parcels()}/")
     return exit_code
 
 
-def _play(run: str, folder: Path) -> int:
-    stage.tell("Fiona of finance makes a key, and the desk trusts its public part.")
-    stage.write(folder / "fiona.json", "keys", "new", "fiona", "--no-passphrase")
-    stage.call("keys", "trust", str(folder / "fiona.json"))
+def _play(run: str) -> int:
     stage.tell("Triage has a researcher answer two questions side by side, then shipping begins.")
     with stage.started("run", "triage", GOAL, "--id", run) as live:
         stage.tell("Shipping works in a run of its own; what it asks waits in this one too, ...")

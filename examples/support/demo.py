@@ -1,10 +1,7 @@
 """The demo: a refund that only a signed approval releases, and the books before and after."""
 
-import os
 import sys
-import tempfile
 import uuid
-from pathlib import Path
 
 from examples import stage
 from examples.support import refunds
@@ -17,22 +14,13 @@ GOAL = "Order 1044 came broken, the customer wants 29.00 back"
 def main() -> int:
     """Run the demo; 0 when the run completed."""
     run = f"refund-{uuid.uuid4().hex[:6]}"
-    # Books of its own, so that there is something left to refund.
-    os.environ["SUPPORT_BOOKS"] = f".holdfast/books/{run}.db"
-    # A key of its own, and nobody else's signature counts: nothing of it stays.
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["HOLDFAST_KEYS"] = str(Path(folder, "keys"))
-        os.environ["HOLDFAST_APPROVERS"] = str(Path(folder, "approvers.json"))
-        exit_code = stage.perform(APP, run, lambda: _play(run, Path(folder)))
+    exit_code = stage.perform_with_key(APP, run, lambda: _play(run))
     if exit_code == 0:
         print(f"  the books: {kept()}")
     return exit_code
 
 
-def _play(run: str, folder: Path) -> int:
-    stage.tell("Fiona of finance makes a key, and the desk trusts its public part.")
-    stage.write(folder / "fiona.json", "keys", "new", "fiona", "--no-passphrase")
-    stage.call("keys", "trust", str(folder / "fiona.json"))
+def _play(run: str) -> int:
     stage.tell("An agent of the support desk wants to refund 29.00.")
     with stage.started("run", "support", GOAL, "--id", run) as live:
         stage.tell("It is drafted and waits. Fiona looks at the draft, ...")

@@ -18,6 +18,7 @@ from holdfast.run.answers import WITHHELD
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from tests.activities.looking import answer, looked
+from tests.examples.demos import play
 from tests.running import Runs
 
 EXAMPLE = REPOSITORY.parent
@@ -106,15 +107,7 @@ async def test_a_failing_test_is_mended(runs: Runs, workspaces: Path) -> None:
 
 async def test_the_demo_ends_well(tmp_path: Path, workspaces: Path) -> None:
     """It tells the story to its end, and where the run is to be seen."""  # TS-13
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "examples.coder.demo"),
-        cwd=tmp_path,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    out, _ = await process.communicate()
-    said = out.decode()
-    assert process.returncode == 0, said
+    said = await play("examples.coder.demo", tmp_path)
     story = said.partition("In short")[2].partition("The mended copy")[0]
 
     assert tuple(re.findall(r"^  (\w+(?: \w+)?)  +\S", story, re.MULTILINE)) == SCRIPTED

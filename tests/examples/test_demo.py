@@ -1,8 +1,6 @@
 """The demo as `make demo` runs it: processes, a person, and the right discrepancies."""
 
-import asyncio
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from examples.reconcile.app import app
 from examples.reconcile.tools import Drafted
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.run import RunResult
+from tests.examples.demos import play
 from tests.running import Run, Runs
 from tests.sample import lines
 
@@ -25,15 +24,7 @@ COUNTS = (
 async def test_the_demo_ends_well(tmp_path: Path) -> None:
     """It stops at the approval, somebody else approves, and it prints answer, trace, address."""
     # TS-13 OB-05
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "examples.reconcile.demo"),
-        cwd=tmp_path,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    out, _ = await process.communicate()
-    said = out.decode()
-    assert process.returncode == 0, said
+    said = await play("examples.reconcile.demo", tmp_path)
     (sent,) = lines(tmp_path / ".holdfast" / "outbox.jsonl")
     (report,) = (tmp_path / ".holdfast" / "reports").iterdir()
 

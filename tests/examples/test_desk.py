@@ -1,13 +1,12 @@
 """The support desk: four agents, two people, one refund, one parcel."""
 
-import asyncio
-import sys
 from pathlib import Path
 
 import pytest
 
 from examples.desk.app import app
 from holdfast.contracts.approvals import ApprovalRequest
+from tests.examples.demos import play
 from tests.memory.runs import MemoryRuns
 from tests.workflows.test_relayed_requests import relayed
 
@@ -18,15 +17,7 @@ GOAL = "Order 1044 came broken, the customer wants 29.00 back, and a new one"
 async def test_the_demo_ends_well(tmp_path: Path) -> None:
     """Two people decide, one of them about a run that works for this one; both things happen."""
     # TS-13 GF-02
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "examples.desk.demo"),
-        cwd=tmp_path,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    out, _ = await process.communicate()
-    said = out.decode()
-    assert process.returncode == 0, said
+    said = await play("examples.desk.demo", tmp_path)
 
     assert "approved 3-shipping/req-1 of desk-" in said
     assert "is on its way. 29.00 was refunded." in said
