@@ -1,7 +1,7 @@
 """One dynamic activity runs every tool, so that each shows in history under its own name."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from pydantic import JsonValue
@@ -90,9 +90,12 @@ class ToolActivities:
             raise build_hand_back(f"this worker has no tool {name!r}")
         if unknown := self._check_basis(tool, invocation):
             return unknown
+        withholds = self._makes_secrets(tool, invocation)
         async with Heartbeater() as heartbeater:
-            spans = SpanLog(withholds=self._makes_secrets(tool, invocation))
-            result = await self._result(tool, invocation, heartbeater, spans)
+            spans = SpanLog(withholds=withholds)
+            secret_filter = SecretFilter(self._redactor, withholds=withholds)
+            hear = partial(_hear, heartbeater, spans, secret_filter)
+            result = await self._result(tool, invocation, hear, secret_filter)
             return result.with_(spans=spans.kept) if spans.kept else result
 
     def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
@@ -119,15 +122,10 @@ class ToolActivities:
         self,
         tool: Tool,
         invocation: ToolInvocation,
-        heartbeater: Heartbeater,
-        spans: SpanLog,
+        hear: Callable[[JsonValue], None],
+        secret_filter: SecretFilter,
     ) -> ToolResult:
-        name, secret_filter = tool.contract.name, self._build_secret_filter(tool, invocation)
-
-        def hear(report: JsonValue) -> None:
-            if not spans.take(report):
-                heartbeater.report(secret_filter.redact_report(report))
-
+        name = tool.contract.name
         try:
             with secret_filter:
                 await self._admit(tool, invocation)
@@ -195,10 +193,6 @@ class ToolActivities:
                 ("go on without it", "tell the user what you would have done"),
             )
 
-    def _build_secret_filter(self, tool: Tool, invocation: ToolInvocation) -> SecretFilter:
-        withholds = self._makes_secrets(tool, invocation)
-        return SecretFilter(self._redactor, withholds=withholds)
-
     def _makes_secrets(self, tool: Tool, invocation: ToolInvocation) -> bool:
         """Whether nothing that a call says may leave: it may have made a secret just now."""
         name = tool.contract.name
@@ -209,3 +203,11 @@ class ToolActivities:
                 for other in self._registry.contracts()
             )
         )
+
+
+def _hear(
+    heartbeater: Heartbeater, spans: SpanLog, secret_filter: SecretFilter, report: JsonValue
+) -> None:
+    """Take what a tool reports: a span of its work, or what the next heartbeat tells."""
+    if not spans.take(report):
+        heartbeater.report(secret_filter.redact_report(report))

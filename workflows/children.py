@@ -300,14 +300,21 @@ async def _stop_in_time(
 
 async def report_suspensions(run: RunContext, parent: workflow.ParentInfo) -> None:
     """Tell the run that this one works for, each time that this one has come to rest."""
-    above = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
     while True:
         await workflow.wait_condition(lambda: run.state.suspended and not run.in_flight)
-        try:
-            await above.signal("held", {"run_id": run.state.run_id})
-        except FailureError:
-            return  # it has ended meanwhile
+        if not await tell_parent(parent, "held", {"run_id": run.state.run_id}):
+            return
         await workflow.wait_condition(lambda: not run.state.suspended)
+
+
+async def tell_parent(parent: workflow.ParentInfo, name: str, message: JsonObject) -> bool:
+    """Signal the run that this one works for; false where it has ended meanwhile."""
+    above = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
+    try:
+        await above.signal(name, message)
+    except FailureError:
+        return False
+    return True
 
 
 async def _wait_for_suspension(run: RunContext, *, suspended: bool) -> None:

@@ -127,10 +127,11 @@ class _Chat:
     async def _follow(self) -> None:
         """Look at what happens in the session, from now on and as long as it is open."""
         found = await self._talk.run.describe()
-        if self._followed == found.raw_description.workflow_execution_info.first_run_id:
+        first = found.raw_description.workflow_execution_info.first_run_id
+        if self._followed == first:
             return
         await self._stop_following()
-        self._followed = found.raw_description.workflow_execution_info.first_run_id
+        self._followed = first
         stream = await open_stream(self._holdfast.client, found, None, LIVE_SECONDS)
         self._following = asyncio.create_task(self._read(stream))
 

@@ -12,13 +12,14 @@ def select_shown(requests: tuple[Request, ...], run_id: str) -> tuple[Request, .
     """Return what the run above shows of these: the rest, and those too large, this run shows."""
     shown, left = list[Request](), MAX_RELAYED_BYTES
     for request in requests:
-        asking = request.run_id or run_id
-        told = outline(request, f"too large to be shown here: see run {asking}")
-        whole = size(request)
-        told = request if whole <= left else told
-        if size(told) > left:
+        told, taken = request, size(request)
+        if taken > left:
+            asking = request.run_id or run_id
+            told = outline(request, f"too large to be shown here: see run {asking}")
+            taken = size(told)
+        if taken > left:
             break
-        left -= size(told)
+        left -= taken
         shown.append(told)
     return tuple(shown)
 

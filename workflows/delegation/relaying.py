@@ -14,7 +14,7 @@ from holdfast.contracts.signals import Message, MessageOutcome, OutcomeCode
 from holdfast.run import verdicts
 from holdfast.run.delegation.relayed import find_forwarding_refusal, qualify, select_shown
 from holdfast.run.summaries import find_sender
-from holdfast.workflows.children import name_child
+from holdfast.workflows.children import name_child, tell_parent
 from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.run_context import RunContext
 
@@ -87,7 +87,7 @@ class RequestRelay:
             "forward_id": inbound.forward_id,
             "outcome": outcome.model_dump(mode="json"),
         }
-        inbound.forwarding = asyncio.create_task(_tell(parent, "verdict", verdict))
+        inbound.forwarding = asyncio.create_task(tell_parent(parent, "verdict", verdict))
 
     def _find_part(self, run_id: str) -> str | None:
         parts = self._run.begun_parts
@@ -134,15 +134,5 @@ async def report_requests(run: RunContext, parent: workflow.ParentInfo) -> None:
         told = run.requests
         name = run.state.run_id
         message = RequestsSignal(run_id=name, requests=select_shown(told, name))
-        if not await _tell(parent, "requests", message.model_dump(mode="json")):
+        if not await tell_parent(parent, "requests", message.model_dump(mode="json")):
             return
-
-
-async def _tell(parent: workflow.ParentInfo, name: str, message: JsonObject) -> bool:
-    """Signal the run that this one works for; false where it has ended meanwhile."""
-    above = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
-    try:
-        await above.signal(name, message)
-    except FailureError:
-        return False
-    return True
