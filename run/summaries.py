@@ -48,6 +48,8 @@ _DIGEST = Pattern(":[0-9a-f]{64}$")
 
 _MAX_NAME_CHARS = 60
 
+_PROVIDER_TIMER = "asks again then: "
+
 _DONE = {
     "approve": "approved",
     "reject": "rejected",
@@ -253,6 +255,17 @@ def journal_line(event: JournalEvent) -> str:
 def wait_line(wait: ProviderWait) -> str:
     """Write for which provider a run waits, and why."""
     return shorten(f"{wait.model}: {wait.kind}: {wait.error}")
+
+
+def provider_timer_line(wait: ProviderWait) -> str:
+    """Write beside a timer that a run waits for a provider until then."""
+    return f"{_PROVIDER_TIMER}{wait_line(wait)}"
+
+
+def find_provider_wait(timer_line: str) -> str | None:
+    """Return for which provider a run waits by what stands beside a timer; null for any other."""
+    reason = timer_line.removeprefix(_PROVIDER_TIMER)
+    return reason if reason != timer_line else None
 
 
 def run_details(summary: str, requests: tuple[Request, ...]) -> str:

@@ -13,6 +13,7 @@ from holdfast.contracts.run import ReportedStatus, StatusReport
 from holdfast.contracts.state import Carryover, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.answers import WITHHELD
+from holdfast.run.limits import routing
 from holdfast.run.summaries import request_line, wait_line
 
 Entry = TypeVar("Entry")
@@ -71,7 +72,7 @@ def status(
         waiting=_build_waiting(state) or wait,
         step=state.ledger.steps,
         budget=state.agent.budget,
-        model=state.model,
+        model=routing.find_model(state),
         answer=None if state.brief.withheld else state.answer,
         stop=state.stop,
         started_at=state.started_at,

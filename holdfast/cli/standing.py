@@ -19,6 +19,7 @@ from holdfast.contracts.signals import RefusedMessage
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
+from holdfast.run.summaries import subject_line
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS
 from holdfast.trace import controlled
 from holdfast.trace.reader import read_trace
@@ -232,7 +233,8 @@ def read_view(trace: Trace) -> RunView:
         retry_of=trace.brief.retry_of if trace.brief else None,
         status=trace.status,
         in_flight=trace.in_flight,
-        waits_for=tuple(_waits_for(asked) for asked in trace.waiting),
+        waits_for=tuple(_waits_for(trace, asked) for asked in trace.waiting),
+        waiting=trace.provider_wait,
         requests=(),
         step=result.steps if result else trace.steps,
         tool_calls=trace.tool_calls,
@@ -273,9 +275,27 @@ def _sum_waits(trace: Trace) -> float:
     return sum(wait.total_seconds() for wait in waits if wait)
 
 
-def _waits_for(asked: RequestTrace) -> str:
+def _waits_for(trace: Trace, asked: RequestTrace) -> str:
+    """Say what a request waits for as its run does, as far as the history knows."""
     so_far = f" ({len(asked.approvals)} of {asked.count} approved)" if asked.count > 1 else ""
-    return f"{asked.request_id} · {asked.reason}{so_far}"
+    match asked.kind:
+        case "question":
+            what = f"question: {asked.reason}"
+        case "escalation":
+            what = f"escalated: {asked.reason}"
+        case "review":
+            what = f"review of {subject_line(asked.subject)}: {asked.reason}"
+        case "approval":
+            what = _describe_approval(trace, asked)
+    return shorten(f"{asked.request_id} · {what}") + so_far
+
+
+def _describe_approval(trace: Trace, asked: RequestTrace) -> str:
+    for call in trace.calls:
+        for ruled in call.rulings:
+            if ruled.risk and ruled.request_id == asked.request_id:
+                return f"{call.call.name}: approval_required ({ruled.risk})"
+    return asked.reason
 
 
 def _describe_usage(shown: RunView) -> str:

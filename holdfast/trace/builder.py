@@ -12,7 +12,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
-from holdfast.contracts.control import Approach
+from holdfast.contracts.control import Approach, Waiting
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.run import tool_results
@@ -133,6 +133,7 @@ class TraceBuilder:
         self.agent: AgentSnapshot | None = None
         self.result: RunResult | None = None
         self.failure: str | None = None
+        self.provider_wait: Waiting | None = None
         self.entries: list[Entry] = []
         self.waits = RequestTracker()
         self.approaches: list[Approach] = []
@@ -165,6 +166,7 @@ class TraceBuilder:
             flood=tuple(self._flood),
             relayed=tuple(self._list_part_requests()),
             held=frozenset(self.suspensions.now.parts),
+            provider_wait=self.provider_wait,
         )
 
     def _list_part_requests(self) -> Iterator[str]:
@@ -189,7 +191,7 @@ class TraceBuilder:
             parts = self.suspensions.now.parts
             in_flight = any(any(find_in_flight(one, parts)) for one in self.entries)
             return "suspending" if in_flight else "suspended"
-        return "waiting" if self.waits.find_open() else "running"
+        return "waiting" if self.waits.find_open() or self.provider_wait else "running"
 
     @property
     def is_on_hold(self) -> bool:
@@ -206,7 +208,7 @@ class TraceBuilder:
 
     def begin_turn(self, turn: Turn) -> int:
         """Add a turn, which becomes the latest; return its place among the entries."""
-        self._turn_at = len(self.entries)
+        self._turn_at, self.provider_wait = len(self.entries), None
         self.entries.append(turn)
         return self._turn_at
 
@@ -343,6 +345,7 @@ class TraceBuilder:
     def end(self, ended: TraceStatus, at: datetime, failure: str | None = None) -> None:
         """Close the run: what nobody judged was too late, what has no result gets none."""
         self.ended, self.ended_at, self.failure = ended, at, failure
+        self.provider_wait = None
         while self.unjudged:
             said = self.unjudged.popleft()
             late = "the run was over first"

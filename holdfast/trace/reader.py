@@ -7,14 +7,16 @@ from temporalio.api.enums.v1 import EventType, TimeoutType, WorkflowTaskFailedCa
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
+from holdfast.contracts.control import Waiting
 from holdfast.contracts.run import RunInput, RunMetadata, RunResult
 from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.state import RunState
+from holdfast.run.summaries import find_provider_wait
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.carried import restore_state
 from holdfast.trace.decisions import OperationKeeper
 from holdfast.trace.operations import OperationReader
-from holdfast.trace.payloads import build_activity_error, decode, read_time
+from holdfast.trace.payloads import build_activity_error, decode, read_summary, read_time
 from holdfast.trace.signal_reader import SignalReader
 from holdfast.trace.values import Trace
 from holdfast.workflows import failures
@@ -60,6 +62,7 @@ class TraceReader:
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: self._on_termination,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED: self._on_cancellation,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._on_cancel_request,
+            EventType.EVENT_TYPE_TIMER_STARTED: self._on_timer,
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._on_task_failure,
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._on_task_timeout,
             **people.readers,
@@ -137,6 +140,12 @@ class TraceReader:
         self._chronicle.add_audit_line(
             "cancel requested", f"by {requested.identity}{reason}", read_time(event)
         )
+
+    def _on_timer(self, event: HistoryEvent) -> None:
+        if (reason := find_provider_wait(read_summary(event))) is not None:
+            lasts = event.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
+            until = read_time(event) + lasts
+            self._chronicle.provider_wait = Waiting(reason=reason, until=until)
 
     def _on_task_failure(self, event: HistoryEvent) -> None:
         failed = event.workflow_task_failed_event_attributes

@@ -185,6 +185,8 @@ def ending(trace: Trace) -> Iterator[Line]:
         so_far = f" ({len(asked.approvals)} of {asked.count})" if asked.count > 1 else ""
         text = f"{asked.request_id} waits since {moment(asked.at)}{so_far}: {asked.reason}"
         yield Line("wait", short(text), "waiting")
+    if (wait := trace.provider_wait) is not None:
+        yield Line("wait", short(f"{wait.reason}; asked again at {moment(wait.until)}"), "waiting")
     if trace.ended_at is None:
         return
     result = trace.result

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
-from holdfast.contracts.control import Approach, UndoRuling
+from holdfast.contracts.control import Approach, UndoRuling, Waiting
 from holdfast.contracts.decisions import Decided, Decision, Ruling
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX
 from holdfast.contracts.model import ModelPurpose, StopCause
@@ -220,7 +220,7 @@ class Trace:
     a form that this release reads. `failure` says why a run has no result. `approaches` are those
     that failed. `flood` are refused messages beyond those that anybody would read one by one,
     `relayed` the ids of requests that wait in runs that work for this one, `held` those of such
-    runs that are suspended.
+    runs that are suspended. With a `provider_wait` it asks its last model again later.
     """
 
     run_id: str
@@ -241,6 +241,7 @@ class Trace:
     flood: tuple[MessageTrace, ...] = ()
     relayed: tuple[str, ...] = ()
     held: frozenset[str] = frozenset()
+    provider_wait: Waiting | None = None
 
     @property
     def in_flight(self) -> tuple[str, ...]:

@@ -17,6 +17,13 @@ def choose_model(state: RunState) -> str:
     return next(routed, state.agent.models[state.model_index])
 
 
+def find_model(state: RunState) -> str | None:
+    """Return the model that is asked next, of a run that is over the one that spoke last."""
+    if not state.agent.routes or state.model is None:
+        return state.model
+    return choose_model(state) if state.outcome is None else find_speaker(state) or state.model
+
+
 def find_speaker(state: RunState) -> str | None:
     """Return the model that spoke last; null before the first turn."""
     spoken = (one.model for one in reversed(state.items) if isinstance(one, AssistantTurn))

@@ -18,6 +18,7 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import fallbacks, steps
 from holdfast.run.limits import fallback
 from holdfast.testing import Reply, ScriptTurn, say
+from holdfast.trace.reader import read_trace
 from tests.builders import NOW, a_state, an_agent
 from tests.control.controlled import replayed
 from tests.memory.runs import MemoryRuns
@@ -118,6 +119,7 @@ async def test_who_asks_is_told_what_a_run_waits_for(runs: Runs) -> None:
     async with runs.working(scripted(Outage(10_000), settings=patient(HOUR))):
         run = await runs.start("it")
         status = await waits(run)
+        trace = read_trace([await run.handle.fetch_history()])
         await run.signal("suspend", {})
         while (held := await run.status()).status != "suspended":  # noqa: ASYNC110 -- the same
             await asyncio.sleep(0.02)
@@ -128,6 +130,13 @@ async def test_who_asks_is_told_what_a_run_waits_for(runs: Runs) -> None:
     assert status.waiting.reason.startswith("scripted:it: overloaded: 503")
     assert status.waiting.until > status.started_at + fallback.FIRST_WAIT
     assert held.waiting == status.waiting
+    shown = standing.read_view(trace)  # as without a worker
+    assert (shown.status, shown.waiting and shown.waiting.reason) == (
+        "waiting",
+        status.waiting.reason,
+    )
+    assert shown.waiting is not None
+    assert abs(shown.waiting.until - status.waiting.until) < timedelta(seconds=20)
 
 
 async def test_patience_ends(memory_runs: MemoryRuns) -> None:

@@ -116,6 +116,28 @@ def test_an_app_that_isnt_there_is_explained(here: Path) -> None:
     )
 
 
+def test_tools_that_ask_people_show_what_an_answer_is(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What such a tool returns is what a person answers, of that type and no other."""
+    # TC-04
+    (here / "shop.py").write_text(
+        "from holdfast import Agent, App, Risk, tool\n"
+        "@tool(risk=Risk.COMPUTE_ONLY, permission='ask_user')\n"
+        "async def how_many(question: str) -> int:\n"
+        '    """Ask a person how many."""\n'
+        "    raise NotImplementedError\n"
+        "app = App(agents=[Agent(name='it', instructions='x', models=['openai:gpt-5.2'],\n"
+        "                        tools=[how_many])])\n",
+        encoding="utf-8",
+    )
+
+    assert main.run(["tools", "shop:app"]) == 0
+    shown = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert ["output_schema", '{"type": "integer"}'] in shown
+    assert ["answer", "a whole number"] in shown
+
+
 def test_tools_are_listed_hosted_ones_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`holdfast tools` shows what runs at a provider as well, where nobody is asked before."""
     (here / "shop.py").write_text(

@@ -10,12 +10,14 @@ from temporalio.client import WorkflowHistory
 from holdfast.contracts.approvals import RequestKind, Requirement, Verdict, Verdicts
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import AnyCall, ToolResult
+from holdfast.contracts.control import ProviderWait
 from holdfast.contracts.decisions import ApprovalRequired, AskUser, Ruling, Rulings, decision_of
 from holdfast.contracts.journal import Journal, JournalEvent, RequestOpened
 from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.run import AgentSnapshot, RunInput
 from holdfast.contracts.state import RunState
 from holdfast.run import turns
+from holdfast.run.summaries import provider_timer_line
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
@@ -65,6 +67,19 @@ class Written:
         asked = turns.build_model_call(a_state(), "scripted:it", purpose)
         number = self._scheduled("call_model", asked.model_copy(update={"turn": self._turn()}))
         self._completed(number, a_reply(text=text))
+
+    def waits_for_provider(self, wait: ProviderWait) -> None:
+        """Have the last model fail, and the run wait before it asks it again."""
+        asked = turns.build_model_call(a_state(), wait.model, "turn")
+        number = self._scheduled("call_model", asked.model_copy(update={"turn": self._turn()}))
+        self._add(
+            "ACTIVITY_TASK_FAILED",
+            scheduledEventId=str(number),
+            failure={"message": wait.error, "applicationFailureInfo": {"type": wait.kind}},
+        )
+        seconds = (wait.until - self.now).total_seconds()
+        line = provider_timer_line(wait)
+        self._add("TIMER_STARTED", summary=line, startToFireTimeout=f"{seconds:g}s")
 
     def _turn(self) -> int:
         """The number of the next turn."""

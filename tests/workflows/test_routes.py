@@ -9,7 +9,8 @@ from holdfast.run import fallbacks, replies, turns
 from holdfast.run.limits import routing
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from holdfast.trace.reader import read_trace
-from tests.builders import NOW, a_reply, a_state, an_attempt
+from holdfast.workflows.views import status
+from tests.builders import NOW, a_call, a_reply, a_state, an_attempt
 from tests.running import Runs
 
 SMALL, LARGE = "scripted:small", "scripted:large"
@@ -48,6 +49,16 @@ def desk(*routes: Route, small: Script, large: Script) -> App:
         tools=[look_up, read_contract],
     )
     return App(agents=[agent], scripts={"small": small, "large": large})
+
+
+def test_the_status_names_the_model_that_a_route_has_asked() -> None:
+    """Who asks a run hears which model is asked next, not which the chain would have."""
+    # AD-04
+    first = a_state(models=(SMALL, LARGE), routes=(Route(model=LARGE, from_turn=2),))
+    second = replies.after_model(first, a_reply(a_call()), NOW)
+    over = second.with_(outcome="stopped")
+
+    assert [status(one).model for one in (first, second, over)] == [SMALL, LARGE, "scripted:it"]
 
 
 async def test_a_stronger_model_takes_over_where_calls_fail(runs: Runs) -> None:

@@ -15,17 +15,23 @@ from tests.sample import scripted
 
 
 async def test_a_run_is_found_by_agent_tenant_status_and_request(runs: Runs) -> None:
-    """Search attributes say whose run it is, where it stands, and which requests wait."""
+    """Search attributes say whose run it is, where it stands, and what waits, suspended or not."""
     async with runs.working(scripted([call("send", log="/dev/null", text="x"), say("sent")])):
         run = await runs.start("it", tenant="acme")
         request = await run.asked_for_approval()
         waiting = (await run.handle.describe()).typed_search_attributes
+        await run.signal("suspend", {})
+        while (await run.status()).status != "suspended":  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        held = (await run.handle.describe()).typed_search_attributes
+        await run.signal("resume", {})
         await run.approve(request.request_id)
         await run.result()
         done = (await run.handle.describe()).typed_search_attributes
 
     assert (waiting[NAME], waiting[TENANT], waiting[STATUS]) == ("it", "acme", "waiting")
     assert list(waiting[PENDING]) == ["approval::send"]
+    assert (held[STATUS], list(held[PENDING])) == ("suspended", ["approval::send"])
     assert done[STATUS] == "completed"
     assert not done.get(PENDING)
 

@@ -247,7 +247,7 @@ class StepLoop:
             await workflow.wait_condition(
                 lambda: not isinstance(self._next_step(), AwaitProvider),
                 timeout=options.at_least(timedelta(seconds=left or 0) if ends_first else pause),
-                timeout_summary=f"asks again then: {summaries.wait_line(wait)}",
+                timeout_summary=summaries.provider_timer_line(wait),
             )
         except TimeoutError:
             if not ends_first:

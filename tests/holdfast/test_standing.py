@@ -1,0 +1,101 @@
+"""What `holdfast show` says of a run by its history alone: what a worker would say."""
+
+from datetime import timedelta
+
+import pytest
+
+from holdfast.cli.standing import read_view
+from holdfast.contracts.approvals import Escalation, Question, Review
+from holdfast.contracts.control import ProviderWait, Waiting
+from holdfast.contracts.tools import Risk
+from holdfast.run.requests import describe_opening
+from holdfast.run.summaries import request_line, wait_line
+from holdfast.trace.transcript import lines
+from tests.builders import (
+    LATER,
+    NOW,
+    a_call,
+    a_contract,
+    a_question,
+    a_request,
+    a_state,
+    an_agent,
+    an_escalation,
+    to_approve,
+)
+from tests.holdfast.written import Written, read
+
+WAIT = ProviderWait(
+    model="scripted:it",
+    kind="overloaded",
+    error="503",
+    since=NOW,
+    until=NOW + timedelta(seconds=30),
+    tries=1,
+)
+
+
+def begun() -> Written:
+    written = Written()
+    written.opened(an_agent(tools=(a_contract("send", risk=Risk.COMMUNICATION),)))
+    return written
+
+
+def a_review(**changes: object) -> Review:
+    fields: dict[str, object] = {
+        "request_id": "req-1",
+        "reason": "payments are looked at",
+        "requested_at": NOW,
+        "expires_at": LATER,
+        "subject": "domain:payments",
+        "text": "go",
+        "requester": "agent it for anonymous",
+        "objections": (),
+        "arguments_digest": "",
+        "challenge": "",
+    }
+    return Review.model_validate({**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(a_question(call_id=""), id="question"),
+        pytest.param(an_escalation(), id="escalation"),
+        pytest.param(a_review(), id="review"),
+    ],
+)
+def test_a_request_has_the_words_of_its_run(request_: Question | Escalation | Review) -> None:
+    """Whoever answers, a worker or the history: what waits is told in the same words."""
+    written = begun()
+    written.tells(describe_opening(a_state(), request_))
+
+    assert read_view(read(written)).waits_for == (request_line(request_),)
+
+
+def test_an_approval_has_the_words_of_its_run() -> None:
+    """With tool and class; that one of two has approved only the history has to say here."""
+    send = a_call("send", "c1", text="hi")
+    one, two = begun(), begun()
+    for written, count in ((one, 1), (two, 2)):
+        written.asked(send)
+        written.ruled(to_approve(send, count=count))
+
+    line = request_line(a_request())
+    assert read_view(read(one)).waits_for == (line,)
+    assert read_view(read(two)).waits_for == (f"{line} (0 of 2 approved)",)
+
+
+def test_a_wait_for_a_provider_is_read_from_history() -> None:
+    """The run waits, for whom and until when; behind the next try it waits no more."""
+    written = begun()
+    written.waits_for_provider(WAIT)
+    waiting = read(written)
+    written.answered("done")
+
+    shown = read_view(waiting)
+    assert (shown.status, shown.in_flight) == ("waiting", ())
+    assert shown.waiting == Waiting(reason=wait_line(WAIT), until=WAIT.until)
+    assert "scripted:it: overloaded: 503" in str(list(lines(waiting))[-1])
+    over = read_view(read(written))
+    assert (over.status, over.waiting) == ("running", None)
