@@ -148,7 +148,7 @@ class TemporalEarlierRuns:
         if found is None:
             raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
         execution = Execution(name, found.run_id)
-        left = await self._ask(execution, "")
+        left = await self._ask(execution, "", retry_of.turn)
         if left.brief.tenant != tenant:
             raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
         if found.status is WorkflowExecutionStatus.RUNNING:
@@ -159,14 +159,15 @@ class TemporalEarlierRuns:
             raise build_start_refusal(f"another run has the id {name!r} by now")
         if found.parent_id is not None or left.brief.path:
             raise build_start_refusal(f"run {name!r} is a part of another run: retry that one")
-        if left.outcome in {"completed", "blocked"} and found.status not in _ENDED:
+        final = {"blocked"} if retry_of.turn else {"completed", "blocked"}
+        if left.outcome in final and found.status not in _ENDED:
             raise build_start_refusal(
                 f"run {name!r} is {left.outcome}, and only what was stopped, failed or was ended "
                 "is tried again: start a new run"
             )
         ended = _ENDED.get(found.status) if found.status else None
         why = ended or ": ".join(filter(None, (left.outcome, left.reason)))
-        return (await self._prove(execution, left)).with_(reason=why)
+        return (await self._prove(execution, left, retry_of.turn)).with_(reason=why)
 
     async def _describe(self, name: str) -> WorkflowExecutionDescription | None:
         """Return what the server knows of a run; null where it has none of this id."""
@@ -178,7 +179,7 @@ class TemporalEarlierRuns:
             return None
         return found if found.workflow_type == WORKFLOW_TYPE else None
 
-    async def _ask(self, execution: Execution, digest: str) -> Carryover:
+    async def _ask(self, execution: Execution, digest: str, turn: int | None) -> Carryover:
         run, name = (
             self._client.get_workflow_handle(execution.run_id, run_id=execution.id),
             execution.run_id,
@@ -186,7 +187,7 @@ class TemporalEarlierRuns:
         try:
             return await run.query(
                 "carryover",
-                {"digest": digest},
+                {"digest": digest} if turn is None else {"digest": digest, "turn": turn},
                 result_type=Carryover,
                 rpc_timeout=CARRYOVER_TIMEOUT,
             )
@@ -201,13 +202,13 @@ class TemporalEarlierRuns:
                 f"no worker says what run {name!r} did: {error}", type="InvalidInput"
             ) from None
 
-    async def _prove(self, execution: Execution, left: Carryover) -> Carryover:
+    async def _prove(self, execution: Execution, left: Carryover, turn: int | None) -> Carryover:
         """Return what a run left with what its models said, where it wants proof of a reader."""
         if not left.redacted:
             return left
         digests = await find_last_digests(self._client, execution)
         for digest in digests:
-            whole = await self._ask(execution, digest)
+            whole = await self._ask(execution, digest, turn)
             if not whole.redacted:
                 return whole
         if not digests and left.brief.retry_of is None:

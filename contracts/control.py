@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from pydantic import Field, JsonValue, model_validator
 
 from holdfast.contracts.base import AuthoredContract, Contract, Inbound, JsonObject, Stored
-from holdfast.contracts.bounds import MAX_COUNT, MAX_RUN_ID_CHARS, Number, Seconds
+from holdfast.contracts.bounds import MAX_COUNT, MAX_RUN_ID_CHARS, Count, Number, Seconds
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import NoAnswer
@@ -230,13 +230,15 @@ class RetryOf(Inbound):
     """
     The run that a run tries again, by the id that somebody chose and by the server's own.
 
-    Without the latter it is the run that has the id now; a text alone is an id.
+    Without the latter it is the run that has the id now; a text alone is an id. With a `turn` the
+    run is a fork of that one: it goes on from what was said before that turn, which is taken anew.
     """
 
     run_id: Annotated[str, Field(min_length=1, max_length=MAX_RUN_ID_CHARS)]
     first_execution_run_id: Annotated[str, Field(max_length=100)] = Field(
         default="", exclude_if=not_
     )
+    turn: Count | None = Field(default=None, exclude_if=not_)
 
     @model_validator(mode="before")
     @classmethod

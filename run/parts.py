@@ -105,19 +105,25 @@ def build_carryover(
     begun: tuple[CallState, ...],
     lost_parts: Mapping[str, str],
     now: datetime,
+    fork_at: int | None = None,
 ) -> Carryover:
     """
-    Return what a run that is over leaves to one that tries it again.
+    Return what a run that is over leaves to one that tries it again, or forks it before a turn.
 
     Of the calls that had *begun* and have no result nobody knows whether they happened, nor what
     its *lost_parts* did, each with its agent. Nothing is left of approvals, nor of what providers
-    keep.
+    keep. What was done behind the turn of a fork is known all the same: it stands. Raises
+    InvalidInput where there is no such turn any more.
     """
     outcome, stop = state.outcome, state.stop
     state = close_turn(state, begun, now)
     for part, agent in lost_parts.items():
         state = after_loss(state, part, agent)
-    state = transcript.append_items(_settle_last_turn(state), *state.steers)
+    state = (
+        transcript.append_items(_settle_last_turn(state), *state.steers)
+        if fork_at is None
+        else transcript.cut_before_turn(state, fork_at)
+    )
     left = Carryover(
         first_execution_run_id=state.first_execution_run_id,
         outcome=outcome,

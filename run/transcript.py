@@ -12,12 +12,14 @@ from holdfast.contracts.bounds import (
 )
 from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.control import Checkpoint
+from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.journal import AnswerWithheld
 from holdfast.contracts.run import RunStatus
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import (
     AssistantTurn,
+    ItemRange,
     ToolTurn,
     TranscriptDigest,
     TranscriptItem,
@@ -34,6 +36,35 @@ def append_items(state: RunState, *items: TranscriptItem) -> RunState:
         items=state.items + items,
         head=state.head.extend(items),
         context_bytes=state.context_bytes + context.total_size(items),
+    )
+
+
+def cut_before_turn(state: RunState, turn: int) -> RunState:
+    """
+    Return the state with what was said before a turn of a model, the first of which is 1.
+
+    Raises InvalidInput where there was none, or where its transcript lacks one since.
+    """
+    places = [at for at, item in enumerate(state.items) if isinstance(item, AssistantTurn)]
+    taken = state.turns_taken
+    if turn > taken:
+        raise InvalidInput(f"it has no turn {turn}: its models took {taken}")
+    if len(places) < taken:
+        raise InvalidInput("its transcript doesn't have all its turns any more")
+    place = places[turn - 1 - taken]  # from the end: a run that tries another again has its turns
+    summarised = state.summarised_before if state.summarised_before <= place else 0
+    return measure_context(
+        state.with_(
+            items=state.items[:place],
+            hidden=tuple(
+                ItemRange(begin=one.begin, end=min(one.end, place))
+                for one in state.hidden
+                if one.begin < place
+            ),
+            pruned_before=min(state.pruned_before, place),
+            summarised_before=summarised,
+            summary=state.summary if summarised else "",
+        )
     )
 
 

@@ -118,6 +118,7 @@ def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
     lineage = {
         "run_id": asked.retry_of.run_id if asked.retry_of else "",
         "first_execution_run_id": earlier.first_execution_run_id,
+        "turn": asked.retry_of.turn if asked.retry_of else None,
     }
     return RunMetadata.model_validate(
         {
@@ -131,12 +132,13 @@ def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
 
 
 def _build_retry_notice(state: RunState, earlier: Carryover) -> UserTurn:
-    """Say where the words of the run end that is tried again, and what it did."""
-    retried = state.brief.retry_of.run_id if state.brief.retry_of else ""
-    said = (
-        f"Run {retried} ended here ({earlier.reason}), and this run tries it again. What was "
-        "approved in it is approved no more."
-    )
+    """Say where the words of the run end that is tried again or forked, and what it did."""
+    of = state.brief.retry_of
+    retried = of.run_id if of else ""
+    said = f"Run {retried} ended here ({earlier.reason}), and this run tries it again."
+    if of and of.turn:
+        said = f"Run {retried} went on from here, and this run takes its turn {of.turn} anew."
+    said = f"{said} What was approved in it is approved no more."
     text = "\n\n".join(filter(None, (said, earlier.told)))
     return UserTurn(text=text, origin="constraint")
 

@@ -30,6 +30,7 @@ class CarryoverQuery(Inbound):
     """The argument of the query `carryover`."""
 
     digest: str = ""
+    turn: Count | None = None
 
 
 class ContextQuery(PageQuery):

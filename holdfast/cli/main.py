@@ -37,6 +37,7 @@ COMMANDS = {
         "List sessions, the latest first; or show one, and what was said last.",
     ),
     "retry": ("runs:retry", "Try a run again that ended without an answer, in a new run."),
+    "fork": ("runs:fork", "Go on otherwise from a turn of a run that is over, in a new run."),
     "list": ("runs:list_", "List runs, the latest first."),
     "show": ("runs:show", "Show where a run stands."),
     "pending": (

@@ -113,19 +113,21 @@ def show_fields(out: Screen, fields: Sequence[tuple[str, str]]) -> None:
 
 
 def show_runs(out: Screen, entries: Sequence[RunEntry]) -> None:
-    """Print runs as a table."""
+    """Print runs as a table, with the reasons of those that ended without an answer."""
+    why = any(entry.reason is not None for entry in entries)
     rows = [
         (
             entry.run_id,
             entry.agent or "-",
             entry.status,
-            ", ".join(entry.pending) or "-",
+            (entry.reason if why else ", ".join(entry.pending)) or "-",
             moment(entry.started_at),
             duration((entry.ended_at or datetime.now(UTC)) - entry.started_at),
         )
         for entry in entries
     ]
-    show_table(out, ("RUN", "AGENT", "STATUS", "PENDING", "STARTED", "TOOK"), rows)
+    what = "REASON" if why else "PENDING"
+    show_table(out, ("RUN", "AGENT", "STATUS", what, "STARTED", "TOOK"), rows)
 
 
 def field(value: JsonValue) -> str:

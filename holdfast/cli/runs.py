@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, NoReturn, TypeAlias
+from typing import Annotated, NamedTuple, NoReturn, TypeAlias
 
 import typer
 from temporalio.client import WorkflowExecutionStatus
@@ -17,11 +17,12 @@ from holdfast.cli.screen import Screen
 from holdfast.cli.watching import Watch
 from holdfast.client import Holdfast, Run
 from holdfast.client.holdfast import MAX_LISTED_RUNS, fresh_id
-from holdfast.client.listing import STATUSES
+from holdfast.client.listing import ACTIVE, FAILED, STATUSES
 from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.client.stream import open_stream
+from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import RUN_ID_RULE, RunInput, is_run_id
@@ -116,31 +117,78 @@ async def retry(
     That goes on where the other stopped, and repeats nothing of what it did; nothing that was
     approved there is approved here. Exit codes are those of 'holdfast run'.
     """
-    if id is not None and not is_run_id(id):
+    given = _Given(id, actor, tuple(models or ()), wait)
+    limits = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
+    await _go_on_from(run, None, given, limits, as_json=as_json)
+
+
+@blocking
+async def fork(
+    run: options.RunId,
+    *,
+    at: Annotated[int, typer.Option(metavar="TURN", min=1, help="The turn that is taken anew.")],
+    wait: Wait = True,
+    id: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The id of the new run; RUN-fork-N if left out."),
+    ] = None,
+    actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
+    models: Models = None,
+    max_steps: options.MaxSteps = None,
+    max_tokens: options.MaxTokens = None,
+    max_cost: options.MaxCost = None,
+    max_wall_time: options.MaxWallTime = None,
+    as_json: options.JsonLines = False,
+) -> None:
+    """
+    Go on otherwise from a turn of a run that is over, in a new run.
+
+    That reads what was said before the turn, and repeats nothing of what was done before or behind
+    it; nothing that was approved there is approved here. Exit codes are those of 'holdfast run'.
+    """
+    given = _Given(id, actor, tuple(models or ()), wait)
+    limits = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
+    await _go_on_from(run, at, given, limits, as_json=as_json)
+
+
+class _Given(NamedTuple):
+    """What somebody says of a run that goes on from another one."""
+
+    id: str | None
+    actor: str | None
+    models: tuple[str, ...]
+    wait: bool
+
+
+async def _go_on_from(
+    run: str, turn: int | None, given: _Given, limits: Budget | None, *, as_json: bool
+) -> None:
+    """Try a run again, or fork it before a turn."""
+    if given.id is not None and not is_run_id(given.id):
         raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
     holdfast = await Holdfast.connect()
-    earlier, queue = await _find_retryable(holdfast.run(run))
+    earlier, queue = await _find_earlier(holdfast.run(run), forked=turn is not None)
     brief = build(
         RunInput,
         agent=earlier.brief.agent if earlier.brief else None,
         tenant=earlier.brief.tenant if earlier.brief else None,
-        actor=actor,
-        retry_of={"run_id": run, "first_execution_run_id": earlier.first_execution},
-        models=tuple(models or ()),
-        stream=wait or None,
-        budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
+        actor=given.actor,
+        retry_of={"run_id": run, "first_execution_run_id": earlier.first_execution, "turn": turn},
+        models=given.models,
+        stream=given.wait or None,
+        budget=limits,
     )
     started = await (
         _start_under_next_id(holdfast, brief, run, queue)
-        if id is None
-        else _start(holdfast, brief, id, queue)
+        if given.id is None
+        else _start(holdfast, brief, given.id, queue)
     )
-    await _follow(holdfast, started, queue, wait=wait, as_json=as_json)
+    await _follow(holdfast, started, queue, wait=given.wait, as_json=as_json)
 
 
-async def _find_retryable(run: Run) -> tuple[Trace, str]:
+async def _find_earlier(run: Run, *, forked: bool) -> tuple[Trace, str]:
     """
-    Return a run that may be tried again, and its task queue.
+    Return a run that may be tried again or forked, and its task queue.
 
     Raises HoldfastError for any other; the new run looks for itself when it begins.
     """
@@ -150,7 +198,7 @@ async def _find_retryable(run: Run) -> tuple[Trace, str]:
             f"run {run.id!r} goes on: wait for its end, or '{screen.command('cancel', run.id)}'"
         )
     trace = read_trace(await run.history())
-    if trace.status in {"completed", "blocked"}:
+    if trace.status == "blocked" or (trace.status == "completed" and not forked):
         raise HoldfastError(
             f"run {run.id!r} is {trace.status}, and only what failed or was ended is tried again"
         )
@@ -160,16 +208,17 @@ async def _find_retryable(run: Run) -> tuple[Trace, str]:
 
 
 async def _start_under_next_id(holdfast: Holdfast, brief: RunInput, run: str, queue: str) -> Run:
-    """Start a run under the first of RUN-retry-1, -2, ... that no run has."""
-    begins, _, number = run.rpartition("-retry-")
+    """Start a run under the first of RUN-retry-1, -2, ... or RUN-fork-1, ... that no run has."""
+    word = "fork" if brief.retry_of and brief.retry_of.turn else "retry"
+    begins, _, number = run.rpartition(f"-{word}-")
     stem = begins if begins and number.isdecimal() else run
     for number in range(1, MAX_NUMBERED_RETRIES + 1):
-        fresh = f"{stem}-retry-{number}"
+        fresh = f"{stem}-{word}-{number}"
         if not is_run_id(fresh):
             raise HoldfastError(f"{fresh!r} is too long for an id: choose an --id")
         with suppress(WorkflowAlreadyStartedError):
             return await holdfast.start_with(brief, fresh, queue)
-    raise HoldfastError(f"{run!r} was tried {MAX_NUMBERED_RETRIES} times: choose an --id")
+    raise HoldfastError(f"there are {MAX_NUMBERED_RETRIES} such runs of {run!r}: choose an --id")
 
 
 async def _follow(
@@ -257,9 +306,16 @@ async def _start(holdfast: Holdfast, brief: RunInput, run_id: str, queue: str) -
 
 @blocking
 async def list_(
+    *,
     status: Annotated[
         str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(STATUSES)}.")
     ] = None,
+    active: Annotated[
+        bool, typer.Option("--active", help="Only runs that are not over, waiting ones too.")
+    ] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only runs that ended without an answer, and why.")
+    ] = False,
     agent: Annotated[str | None, typer.Option(help="Only runs of this agent.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Only runs for this tenant.")] = None,
     waiting_for: Annotated[
@@ -277,9 +333,15 @@ async def list_(
     """List runs, the latest first."""
     if status is not None and status not in STATUSES:
         raise typer.BadParameter(f"{status!r} is none of {', '.join(STATUSES)}")
+    if (status is not None) + active + failed > 1:
+        raise typer.BadParameter("one of --status, --active and --failed, not two")
     holdfast = await Holdfast.connect()
     found = await holdfast.runs(
-        status=status, agent=agent, tenant=tenant, waiting_for=waiting_for, limit=limit
+        status=status or (ACTIVE if active else FAILED if failed else None),
+        agent=agent,
+        tenant=tenant,
+        waiting_for=waiting_for,
+        limit=limit,
     )
     if as_json:
         render.show_json([entry.model_dump(mode="json") for entry in found])

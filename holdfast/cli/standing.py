@@ -109,7 +109,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         ("run", shown.run_id),
         ("agent", shown.agent or "-"),
         ("for", f"{shown.actor or '-'} of {shown.tenant or '-'}"),
-        *(("retries", one.run_id) for one in (shown.retry_of,) if one is not None),
+        *_describe_lineage(shown.retry_of),
         ("status", shown.status.replace("_", " ")),
         *(("in flight", line) for line in shown.in_flight),
         *(("waits for", line) for line in shown.waits_for),
@@ -143,6 +143,13 @@ def show_view(out: Screen, shown: RunView) -> None:
     render.show_fields(out, fields)
     for request in shown.requests:
         request_details.show_request(out, shown.run_id, request)
+
+
+def _describe_lineage(retry_of: RetryOf | None) -> Iterator[tuple[str, str]]:
+    if retry_of is not None and retry_of.turn is not None:
+        yield "forks", f"{retry_of.run_id}, turn {retry_of.turn} anew"
+    elif retry_of is not None:
+        yield "retries", retry_of.run_id
 
 
 def _describe_waiting(wait: Waiting) -> str:

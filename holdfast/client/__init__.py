@@ -11,12 +11,14 @@ from holdfast.contracts import exports
 if TYPE_CHECKING:
     from holdfast.client.events import EventType, RunEvent
     from holdfast.client.holdfast import Holdfast, PendingRequest
-    from holdfast.client.listing import RunEntry
+    from holdfast.client.listing import ACTIVE, FAILED, RunEntry
     from holdfast.client.run import Run
     from holdfast.client.session import Session
     from holdfast.contracts.errors import MessageRefused, NoWorker
 
 __all__ = [
+    "ACTIVE",
+    "FAILED",
     "EventType",
     "Holdfast",
     "MessageRefused",
@@ -33,7 +35,7 @@ __getattr__, __dir__ = exports(
     {
         "holdfast.client.events": ("EventType", "RunEvent"),
         "holdfast.client.holdfast": ("Holdfast", "PendingRequest"),
-        "holdfast.client.listing": ("RunEntry",),
+        "holdfast.client.listing": ("ACTIVE", "FAILED", "RunEntry"),
         "holdfast.client.run": ("Run",),
         "holdfast.client.session": ("Session",),
         "holdfast.contracts.errors": ("MessageRefused", "NoWorker"),

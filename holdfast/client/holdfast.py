@@ -18,6 +18,8 @@ from temporalio.service import RPCError
 
 from holdfast import connection
 from holdfast.client.listing import (
+    ACTIVE,
+    FAILED,
     STATUSES,
     MayWait,
     RunEntry,
@@ -33,6 +35,7 @@ from holdfast.client.run import Run
 from holdfast.client.session import Session, SessionOptions, build_session
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.control import RetryOf
 from holdfast.contracts.errors import HoldfastError, NoWorker
 from holdfast.contracts.model import Strategy
 from holdfast.contracts.run import RUN_ID_RULE, TASK_QUEUE, WORKFLOW_TYPE, RunInput, is_run_id
@@ -151,8 +154,7 @@ class Holdfast:
 
     async def start_with(self, brief: RunInput, run_id: str, queue: str) -> Run:
         """Start a run; raises WorkflowAlreadyStartedError where its id is taken."""
-        again = f"{brief.retry_of.run_id} once more" if brief.retry_of else ""
-        summary = summarise_run(brief.agent, brief.input or again)
+        summary = summarise_run(brief.agent, brief.input or _describe_earlier(brief.retry_of))
         handle = await self.client.start_workflow(
             WORKFLOW_TYPE,
             # Limits that were not given must not be sent: those of the agent hold.
@@ -170,7 +172,7 @@ class Holdfast:
     async def runs(
         self,
         *,
-        status: TraceStatus | None = None,
+        status: TraceStatus | frozenset[TraceStatus] | None = None,
         agent: str | None = None,
         tenant: str | None = None,
         waiting_for: str | None = None,
@@ -179,14 +181,16 @@ class Holdfast:
         """
         Return the latest runs of a status, an agent, a tenant, or that wait for something.
 
-        *waiting_for* is a group, a kind of request or a tool. Raises HoldfastError where the
+        *waiting_for* is a group, a kind of request or a tool. A *status* may be one of several:
+        `ACTIVE` and `FAILED` of `holdfast.client` are the runs that are not over, and those that
+        ended without an answer. Raises HoldfastError where the
         server lacks the search attributes by which they are found, and for what can't be asked
         for: a *limit* below 1, or a name that is no text.
         """
-        _require_texts(status=status, agent=agent, tenant=tenant, waiting_for=waiting_for)
+        _require_texts(agent=agent, tenant=tenant, waiting_for=waiting_for)
         if not 1 <= limit <= MAX_LISTED_RUNS:
             raise HoldfastError(f"a list has 1 to {MAX_LISTED_RUNS:,} runs, and not {limit!r}")
-        if status not in {None, *STATUSES}:
+        if status not in (None, ACTIVE, FAILED, *STATUSES):
             raise HoldfastError(f"{status!r} is none of {', '.join(STATUSES)}")
         return await find_runs(self.client, Wanted(status, agent, tenant, waiting_for), limit)
 
@@ -251,3 +255,9 @@ def _is_text(value: object) -> bool:
 def fresh_id(kind: str = "run") -> str:
     """Return an id for a run that nobody has named, which can be read out aloud."""
     return f"{kind}-" + "".join(secrets.choice(_ALPHABET) for _ in range(7))
+
+
+def _describe_earlier(retry_of: RetryOf | None) -> str:
+    if retry_of is None or retry_of.turn is None:
+        return f"{retry_of.run_id} once more" if retry_of else ""
+    return f"{retry_of.run_id} from turn {retry_of.turn} on"

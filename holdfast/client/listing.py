@@ -16,6 +16,7 @@ from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
+from holdfast.contracts.texts import shorten
 from holdfast.run.requests import may_wait_for
 from holdfast.trace.payloads import decode
 from holdfast.trace.values import TraceStatus
@@ -23,7 +24,11 @@ from holdfast.workflows import run_context
 
 _ALL = f"WorkflowType = '{WORKFLOW_TYPE}'"
 _SESSIONS = f"WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
-_OPEN = f"({_ALL} OR {_SESSIONS}) AND ExecutionStatus = 'Running'"
+_IS_OPEN = "ExecutionStatus = 'Running'"
+_OPEN = f"({_ALL} OR {_SESSIONS}) AND {_IS_OPEN}"
+_HAS_NO_ANSWER = (
+    "ExecutionStatus != 'Running' AND (AgentStatus IS NULL OR AgentStatus != 'completed')"
+)
 
 # Runs of a worker that began without search attributes may wait too.
 _WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"
@@ -33,6 +38,14 @@ _UNKNOWN = "AgentTenant IS NULL"
 _INPUT = TypeAdapter(RunInput)
 
 STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
+
+ACTIVE: frozenset[TraceStatus] = frozenset(
+    {"running", "waiting", "idle", "suspending", "suspended"}
+)
+"""Where runs stand that are not over."""
+
+FAILED: frozenset[TraceStatus] = frozenset(STATUSES) - ACTIVE - {"completed"}
+"""How runs end that have no answer."""
 
 _CLOSE_STATUSES: dict[WorkflowExecutionStatus, TraceStatus] = {
     WorkflowExecutionStatus.FAILED: "failed",
@@ -46,7 +59,8 @@ class RunEntry(Contract):
     """
     A run in a list. What the server doesn't know, for want of search attributes, is null.
 
-    A run that went on in a new execution is listed with the times of its latest.
+    A run that went on in a new execution is listed with the times of its latest. `reason` says why
+    one ended without an answer, where runs are listed that did.
     """
 
     run_id: str
@@ -56,6 +70,7 @@ class RunEntry(Contract):
     pending: tuple[str, ...]
     started_at: datetime
     ended_at: datetime | None
+    reason: str | None = None
 
 
 class SessionEntry(Contract):
@@ -69,9 +84,13 @@ class SessionEntry(Contract):
 
 
 class Wanted(NamedTuple):
-    """Which runs are listed; null is any. `waiting_for` is a group, a kind or a tool."""
+    """
+    Which runs are listed; null is any. `waiting_for` is a group, a kind or a tool.
 
-    status: TraceStatus | None = None
+    One of several statuses is wanted by `ACTIVE` or `FAILED`.
+    """
+
+    status: TraceStatus | frozenset[TraceStatus] | None = None
     agent: str | None = None
     tenant: str | None = None
     waiting_for: str | None = None
@@ -79,11 +98,17 @@ class Wanted(NamedTuple):
     def fits(self, entry: RunEntry) -> bool:
         """Whether a run is one of them."""
         return (
-            self.status in {None, entry.status}
+            (self.status is None or entry.status in self._statuses)
             and self.agent in {None, entry.agent}
             and self.tenant in {None, entry.tenant}
             and (self.waiting_for is None or any(map(self._names, entry.pending)))
         )
+
+    @property
+    def _statuses(self) -> frozenset[TraceStatus]:
+        if isinstance(self.status, frozenset):
+            return self.status
+        return frozenset() if self.status is None else frozenset({self.status})
 
     @property
     def query(self) -> str:
@@ -92,6 +117,8 @@ class Wanted(NamedTuple):
         return " AND ".join(
             (
                 _ALL,
+                *((_IS_OPEN,) if self.status == ACTIVE else ()),
+                *((_HAS_NO_ANSWER,) if self.status == FAILED else ()),
                 # Runs that no worker has begun are named by their input alone.
                 *(
                     f"({name} = {_quote(value)} OR {name} IS NULL)"
@@ -148,7 +175,8 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
                 continue
             entry = await _entry(client, execution)
             if wanted.fits(entry):
-                found.append(entry)
+                why = await _find_reason(client, execution) if wanted.status == FAILED else None
+                found.append(entry if why is None else entry.copy_with({"reason": why}))
             if len(found) == limit:
                 break
     except RPCError as error:
@@ -156,8 +184,8 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
             raise
         raise HoldfastError(
             "this namespace has no search attributes of Holdfast, by which runs of an agent, for "
-            "a tenant or waiting for somebody are found: create them (deploy/README.md), or list "
-            "all"
+            "a tenant, waiting for somebody or failed are found: create them (deploy/README.md), "
+            "or list all"
         ) from None
     return found
 
@@ -223,6 +251,18 @@ async def _find_status(client: Client, execution: WorkflowExecution) -> TraceSta
         return (await handle.result()).status
     except WorkflowFailureError:
         return "failed"
+
+
+async def _find_reason(client: Client, execution: WorkflowExecution) -> str:
+    """Say on one line why a run ended without an answer."""
+    handle = client.get_workflow_handle(
+        execution.id, run_id=execution.run_id, result_type=RunResult
+    )
+    try:
+        stop = (await handle.result()).stop
+    except WorkflowFailureError as error:
+        return shorten(str(error.cause))
+    return shorten(": ".join(filter(None, (stop.reason, stop.detail)))) if stop else ""
 
 
 async def _read_input(client: Client, execution: WorkflowExecution) -> RunInput | None:

@@ -117,7 +117,9 @@ def heading(trace: Trace) -> Iterator[Line]:
     yield Line("run", f"{trace.run_id}  agent {agent}  {begun}", "quiet")
     if trace.brief and (earlier := trace.brief.retry_of):
         first = earlier.first_execution_run_id
-        yield Line("retries", f"{earlier.run_id}{f' (first execution {first})' if first else ''}")
+        of = f"{earlier.run_id}{f' (first execution {first})' if first else ''}"
+        turn = f", turn {earlier.turn} anew" if earlier.turn else ""
+        yield Line("forks" if earlier.turn else "retries", f"{of}{turn}")
     yield Line("goal", short(trace.goal))
 
 

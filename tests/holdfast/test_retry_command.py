@@ -1,5 +1,6 @@
 """The command `holdfast retry`: a run that ended without an answer goes on in a new one."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -10,7 +11,7 @@ from holdfast import Agent, App, worker
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.transcript import UserTurn
 from holdfast.testing import Reply, ScriptTurn, call, say
-from tests.holdfast.commands import holdfast
+from tests.holdfast.commands import Ended, holdfast
 from tests.sample import TOOLS
 
 pytestmark = pytest.mark.usefixtures("command_line")
@@ -113,3 +114,39 @@ async def test_what_is_not_tried_again(client: Client, name: str) -> None:
         f"holdfast: run '{name}-open' goes on: wait for its end, "
         f"or 'holdfast cancel {name}-open'\n"
     )
+
+
+async def seen(run: str, *options: str) -> Ended:
+    """List runs until one is there: what the server lists comes behind."""
+    while run not in (listed := await holdfast("list", *options)).out.split():  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.1)
+    return listed
+
+
+async def test_a_run_is_forked_and_those_without_an_answer_are_listed(
+    client: Client, name: str
+) -> None:
+    """The new run says of which it is a fork; a list of what failed says why, and has no other."""
+    # BY-64 TR-12
+    async with working(client):
+        failed = await holdfast("run", "adder", "fail always", "--id", name)
+        await holdfast("run", "answerer", "go", "--id", f"{name}-done")
+        fork = await holdfast("fork", f"{name}-done", "--at", "1", "--actor", "dana")
+        shown = await holdfast("show", f"{name}-done-fork-1")
+        late = await holdfast("fork", f"{name}-done", "--at", "2")
+        unfit = await holdfast("list", "--failed", "--status", "failed")
+        listed = await seen(name, "--failed", "--agent", "adder")
+    await holdfast("run", "answerer", "go", "--id", f"{name}-open", "--detach")
+    active = await seen(f"{name}-open", "--active")
+    await client.get_workflow_handle(f"{name}-open").terminate()
+
+    assert (failed.code, fork.code) == (1, 0)
+    assert f"forks   {name}-done (first execution " in fork.out
+    assert f"forks    {name}-done, turn 1 anew\n" in shown.out
+    assert (late.code, "it has no turn 2: its models took 1" in late.out) == (1, True)
+    assert "one of --status, --active and --failed" in unfit.err
+    rows = {line.split()[0]: line for line in listed.out.splitlines()}
+    assert "REASON" in rows["RUN"]
+    assert "model failed" in rows[name]
+    assert not {f"{name}-done", f"{name}-done-fork-1"} & rows.keys()
+    assert {f"{name}-done", name}.isdisjoint(active.out.split())

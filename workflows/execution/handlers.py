@@ -87,11 +87,10 @@ class RunHandlers:
     @workflow.query
     def carryover(self, asked: views.CarryoverQuery | None = None) -> Carryover:
         """Return what this run leaves to one that tries it again, once it is over."""
-        run = self._run
-        left = parts.build_carryover(
-            run.state, tuple(run.begun.values()), run.begun_parts, workflow.now()
-        )
-        return views.carryover(run.state, asked or views.CarryoverQuery(), left)
+        run, asked = self._run, asked or views.CarryoverQuery()
+        begun = tuple(run.begun.values())
+        left = parts.build_carryover(run.state, begun, run.begun_parts, workflow.now(), asked.turn)
+        return views.carryover(run.state, asked, left)
 
     @workflow.query
     def prefix(self) -> Prefix:

@@ -1,0 +1,151 @@
+"""A fork: a run that is over goes on otherwise from one of its turns, in a new run."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.control import Effect
+from holdfast.contracts.errors import InvalidInput
+from holdfast.contracts.run import RunInput
+from holdfast.contracts.state import RunState
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
+from holdfast.run import parts, replies, turns
+from holdfast.run.transcript import cut_before_turn
+from holdfast.testing import Reply, Script, ScriptTurn, call, say
+from tests.builders import (
+    EXECUTION,
+    NOW,
+    a_call,
+    a_reply,
+    a_success,
+    an_agent,
+    asked_for,
+)
+from tests.running import Runs
+from tests.sample import lines, scripted, told
+from tests.workflows.test_retries import refusal, replays, said
+
+
+def after_two_turns() -> RunState:
+    """A run that looked, and sent something."""
+    look, send = a_call("look", "c1", place="here"), a_call("send", "c2", text="x")
+    state = asked_for(look)
+    state = turns.after_tools(state, (a_success(look),), NOW, state.calls)
+    state = replies.after_model(state, a_reply(send), NOW)
+    return turns.after_tools(state, (a_success(send),), NOW, state.calls)
+
+
+@pytest.mark.parametrize(
+    ("turn", "kinds"),
+    [
+        pytest.param(1, ["user"], id="first"),
+        pytest.param(2, ["user", "assistant", "tool"], id="second"),
+    ],
+)
+def test_what_was_said_before_the_turn_is_left(turn: int, kinds: list[str]) -> None:
+    """The turn itself, its calls and all that came behind it are not."""
+    left = parts.build_carryover(after_two_turns(), (), {}, NOW, turn)
+
+    assert [item.kind for item in left.items] == kinds
+
+
+def test_what_was_done_behind_the_turn_stands() -> None:
+    """It is known to the fork, which does it no second time."""
+    # NR-06
+    done = Effect(summary="send(text='x')", tool="send", digest="d" * 64)
+    state = after_two_turns().with_(effects=(done,))
+    left = parts.build_carryover(state, (), {}, NOW, 1)
+    asked = RunInput.model_validate(
+        {"agent": "it", "retry_of": {"run_id": "run-1", "turn": 1}, "actor": "dana"}
+    )
+    begun = turns.start_run(
+        turns.take_over_limits(asked, left), an_agent(), NOW, **ids("run-1-fork-1")
+    )
+    forked = turns.go_on_behind(begun, left)
+
+    assert left.known == parts.build_known_effects(state) != ()
+    assert forked.known == left.known
+    assert [item.kind for item in forked.items] == ["user", "user"]
+    notice = forked.items[-1]
+    assert isinstance(notice, UserTurn)
+    assert notice.text.startswith(
+        "Run run-1 went on from here, and this run takes its turn 1 anew"
+    )
+    assert "send(" in notice.text
+    assert forked.brief.retry_of is not None
+    assert forked.brief.retry_of.turn == 1
+
+
+def ids(run_id: str) -> dict[str, str]:
+    return {"run_id": run_id, "first_execution_run_id": "fork", "execution": EXECUTION}
+
+
+def test_a_summary_of_what_came_later_is_left_out() -> None:
+    """It would tell the fork of what is not said yet."""
+    state = after_two_turns().with_(summary="all of it", summarised_before=5)
+
+    assert cut_before_turn(state, 1).summary == ""
+    assert cut_before_turn(state.with_(summarised_before=1), 2).summary == "all of it"
+
+
+@pytest.mark.parametrize(
+    ("turn", "lacks", "why"),
+    [
+        pytest.param(3, 0, "it has no turn 3: its models took 2", id="none"),
+        pytest.param(1, 3, "its transcript doesn't have all its turns any more", id="lost"),
+    ],
+)
+def test_there_has_to_be_such_a_turn(turn: int, lacks: int, why: str) -> None:
+    """A turn that nobody can find any more is no place to go on from."""
+    state = after_two_turns()
+    with pytest.raises(InvalidInput, match=why):
+        cut_before_turn(state.with_(items=state.items[lacks:]), turn)
+
+
+def otherwise(first: Script, fork: Script) -> Script:
+    """A script that goes otherwise in a fork."""
+
+    def script(turn: ScriptTurn) -> Reply:
+        forked = any("went on from here" in one.text for one in said(turn))
+        chosen = fork if forked else first
+        if callable(chosen):
+            return chosen(turn)
+        reply = chosen[turn.number - 1]
+        return reply(turn) if callable(reply) else reply
+
+    return script
+
+
+async def test_a_run_with_its_answer_is_forked(runs: Runs, tmp_path: Path) -> None:
+    """With a new id and the words before the turn; nothing is approved, or done a second time."""
+    log = str(tmp_path / "log")
+    send = call("send", log=log, text="x")
+    app = scripted(
+        otherwise([call("add", a=1, b=2), send, say("sent")], [send, told]),
+    )
+    async with runs.working(app):
+        run = await runs.start("it", "go", actor="ann")
+        await run.approve((await run.asked_for_approval()).request_id)
+        before = await run.result()
+        of: JsonObject = {"run_id": run.handle.id, "turn": 2}
+        fork = await runs.start_with({"agent": "it", "retry_of": of, "actor": "dana"})
+        result = await fork.result()
+        page, status = await fork.transcript(), await fork.status()
+        late = await refusal(await runs.start_with({"agent": "it", "retry_of": {**of, "turn": 4}}))
+        await replays(fork)
+
+    assert (before.answer, result.answer) == ("sent", "send denied")
+    assert len(lines(Path(log))) == 1
+    kinds = [item.kind for item in page.items]
+    assert kinds == ["user", "assistant", "tool", "user", "assistant", "tool", "assistant"]
+    assert isinstance(page.items[1], AssistantTurn)
+    refused = page.items[5]
+    assert isinstance(refused, ToolTurn)
+    assert isinstance(refused.results[0], ToolFailure)
+    assert refused.results[0].type == "non_idempotent_retry_blocked"
+    assert status.retry_of is not None
+    assert (status.retry_of.run_id, status.retry_of.turn) == (run.handle.id, 2)
+    assert fork.handle.id != run.handle.id
+    assert "it has no turn 4: its models took 3" in late
