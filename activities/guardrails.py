@@ -17,6 +17,7 @@ from holdfast.contracts.guardrails import (
     GuardrailVerdicts,
     RunGuardrails,
     Subject,
+    quotes_answer,
 )
 from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.guardrails.definition import (
@@ -76,11 +77,12 @@ class GuardrailActivities:
     async def _verdict(
         self, name: str, function: GuardrailFunction, subject: Subject, context: GuardrailContext
     ) -> GuardrailVerdict:
-        with _ErrorTranslation(name):
+        with _ErrorTranslation(name, subject):
             result = _require_result(await function(subject, context))
+        reason = clip_chars(self._redactor.text(result.reason), MAX_VERDICT_REASON_CHARS)
         return GuardrailVerdict(
             tripwire_triggered=result.tripwire_triggered,
-            reason=clip_chars(self._redactor.text(result.reason), MAX_VERDICT_REASON_CHARS),
+            reason=reason,
             constraints=tuple(
                 clip_chars(self._redactor.text(each), MAX_CONSTRAINT_CHARS)
                 for each in result.constraints
@@ -90,6 +92,7 @@ class GuardrailActivities:
             guardrail=name,
             subject=digest(subject.model_dump(mode="json")),
             call_id=subject.call_id,
+            quotes=quotes_answer(reason, subject),
         )
 
 
@@ -129,10 +132,15 @@ def _require_result(result: object) -> GuardrailResult:
 
 
 class _ErrorTranslation:
-    """Whatever a guardrail raises says that it can't decide."""
+    """
+    Whatever a guardrail raises says that it can't decide.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    A server shows what an attempt failed with to whoever may describe a run: words of an answer
+    are no part of it.
+    """
+
+    def __init__(self, name: str, subject: Subject) -> None:
+        self._name, self._subject = name, subject
 
     def __enter__(self) -> None: ...
 
@@ -144,6 +152,8 @@ class _ErrorTranslation:
     ) -> None:
         if isinstance(error, Exception):
             said = safe_str(error) or type(error).__name__
+            quoting = quotes_answer(said, self._subject)
+            why = f"{type(error).__name__}, which quotes the answer" if quoting else said
             raise ApplicationError(
-                f"guardrail {self._name!r} can't decide: {said}", type=FAILED
-            ) from error
+                f"guardrail {self._name!r} can't decide: {why}", type=FAILED
+            ) from (None if quoting else error)

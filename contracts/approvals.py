@@ -209,7 +209,8 @@ class Review(_Request, Requirement):
     it as they do for a call. `call_id` names the call that a guardrail objects to, if it is one,
     `calls` are those that `text` shows because they are next where the run's domain is reviewed.
     `objections` are what an approval counts for, and nothing beside them: the domain, or each
-    guardrail's reason about what it looked at.
+    guardrail's reason about what it looked at. `quotes` says that the `reason` may have words of
+    the answer, which nobody but reviewers is told.
     """
 
     kind: Literal["review"] = "review"
@@ -222,6 +223,7 @@ class Review(_Request, Requirement):
     challenge: str
     call_id: str = ""
     calls: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    quotes: bool = Field(default=False, exclude_if=not_)
     approvals: tuple[ApprovalRecord, ...] = ()
     lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None

@@ -16,6 +16,10 @@ from holdfast.contracts.bounds import (
     Seconds,
 )
 from holdfast.contracts.calls import CustomSpans
+from holdfast.contracts.texts import quotes
+
+WITHHELD = "[withheld: output guardrails look at what is said]"
+"""What stands in the place of words that nobody is told before they are out."""
 
 GUARDRAIL_NAME_PATTERN = r"^[a-z][a-z0-9_]{0,63}$"
 
@@ -145,6 +149,11 @@ class Subject(Contract):
         return self.copy_with(changes)
 
 
+def quotes_answer(reason: str, subject: Subject) -> bool:
+    """Whether what is said of a subject has words of it, and that is an answer."""
+    return subject.kind == "answer" and quotes(reason, subject.text)
+
+
 class GuardrailResult(AuthoredContract):
     """
     What a guardrail found. `constraints` are what the model must keep to when it tries again.
@@ -170,11 +179,17 @@ class GuardrailResult(AuthoredContract):
 
 
 class GuardrailVerdict(GuardrailResult):
-    """What one guardrail found about one subject, named by its digest; `call_id` if it is one."""
+    """
+    What one guardrail found about one subject, named by its digest; `call_id` if it is one.
+
+    The `reason` of one that `quotes` may have words of an answer: only the model, people who
+    review the answer, and readers of history are told it.
+    """
 
     guardrail: str
     subject: str
     call_id: str = Field(default="", exclude_if=not_)
+    quotes: bool = Field(default=False, exclude_if=not_)
 
     def without_tripwire(self) -> Self:
         """Return a copy that stops nothing."""

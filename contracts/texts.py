@@ -71,6 +71,35 @@ def cut_with_note(text: str, most: int) -> str:
     return f"{kept}… ({len(text) - len(kept):,} characters left out)"
 
 
+_QUOTE_BYTES, _WORD_BYTES = 12, 4
+"""Letters and digits in a row, as UTF-8, that two texts hardly share by chance; a word of some."""
+
+
+def quotes(text: str, other: str) -> bool:
+    """
+    Whether a text repeats another, whatever the case and the signs between words.
+
+    It does with about three words in a row, with the whole of a short one, and with one number.
+    """
+    words, others = _split_words(text), _split_words(other)
+    repeated, whole = ("".join(each).encode(errors="replace") for each in (words, others))
+    if _WORD_BYTES <= len(whole) <= _QUOTE_BYTES:
+        return whole in repeated
+    places = range(len(repeated) - _QUOTE_BYTES + 1)
+    pieces = {repeated[place : place + _QUOTE_BYTES] for place in places}
+    numbers = set(filter(_is_telling, words))
+    return not numbers.isdisjoint(others) or any(piece in whole for piece in pieces)
+
+
+def _split_words(text: str) -> list[str]:
+    return "".join(one if one.isalnum() else " " for one in text.casefold()).split()
+
+
+def _is_telling(word: str) -> bool:
+    """Whether one word tells something alone: a number, a name with digits."""
+    return len(word) >= _WORD_BYTES and any(map(str.isdigit, word))
+
+
 def one_line(text: str) -> str:
     """Return a text on one line, with single blanks between its words."""
     return " ".join(text.split())

@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from holdfast.contracts.control import Approach, Candidate, Gate
-from holdfast.contracts.guardrails import GuardrailVerdict, Signals
+from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict, Signals
 from holdfast.contracts.state import RunState
 from holdfast.run import gates
 from holdfast.run.transcript import drop_candidate
@@ -48,12 +48,14 @@ def withhold(state: RunState, verdict: GuardrailVerdict) -> RunState:
     return drop_candidate(state, verdict.guardrail).with_(tripped=verdict)
 
 
-WITHHELD = "[withheld: output guardrails look at what is said]"
-
-
 def redact(state: RunState, words: str) -> str:
     """Quote what a model said, where it may be told before an answer is out."""
     return WITHHELD if words and state.withholds else words
+
+
+def redact_reason(state: RunState, verdict: GuardrailVerdict) -> str:
+    """Say why a guardrail tripped, where an answer that it may quote is told to nobody."""
+    return redact(state, verdict.reason) if verdict.quotes else verdict.reason
 
 
 def redact_goal(state: RunState) -> str:

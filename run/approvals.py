@@ -15,7 +15,7 @@ from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.calls import AnyCall, Grant, ToolCall
 from holdfast.contracts.decisions import ApprovalRequired, Decided
-from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
+from holdfast.contracts.guardrails import WITHHELD, GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.signals import (
     ApprovalSignal,
 )
@@ -160,6 +160,7 @@ class ReviewSubject(NamedTuple):
     text: str
     call: AnyCall | None = None
     calls: tuple[str, ...] = ()
+    quotes: bool = False
 
 
 def build_domain_subject(
@@ -212,7 +213,12 @@ def build_tripwire_subject(
     subject = gates.subject_of(gates.find_spec(state, tripped[0].guardrail), tripped[0].subject)
     reason = escape_invisible(one_line("; ".join(one.reason for one in tripped)))
     return ReviewSubject(
-        subject, tuple(objection(state, one) for one in tripped), reason, text, call
+        subject,
+        tuple(objection(state, one) for one in tripped),
+        reason,
+        text,
+        call,
+        quotes=state.withholds and any(one.quotes for one in tripped),
     )
 
 
@@ -241,6 +247,7 @@ def open_review(
         challenge=digest([state.execution, state.next_request_id, bound]),
         call_id=under_review.call.call_id if under_review.call else "",
         calls=under_review.calls,
+        quotes=under_review.quotes,
     )
     wanted = {name: getattr(requirement, name) for name in Requirement.model_fields}
     request = facts.copy_with(wanted)
@@ -293,7 +300,8 @@ def after_refusal(
         layer = gates.find_spec(state, verdict.guardrail).layer
         if layer in {"output", "post_action"} or state.tripped is not None:
             return answers.withhold(state, verdict)
-    stop = Stop.because(StopReason.REJECTED, why, why=request.reason, ended_by=by)
+    reason = WITHHELD if request.quotes else request.reason
+    stop = Stop.because(StopReason.REJECTED, why, why=reason, ended_by=by)
     blocked = request.subject.startswith(gates.GUARDRAIL_PREFIX)
     return halt(state, stop, now, "blocked" if blocked else "stopped")
 
@@ -301,7 +309,13 @@ def after_refusal(
 def _build_rejection_verdict(request: Review, why: str) -> GuardrailVerdict:
     name, _, what = request.subject.removeprefix(gates.GUARDRAIL_PREFIX).partition(":")
     reason = clip_chars(f"{request.reason}; {why}", MAX_VERDICT_REASON_CHARS)
-    return GuardrailVerdict(guardrail=name, subject=what, tripwire_triggered=True, reason=reason)
+    return GuardrailVerdict(
+        guardrail=name,
+        subject=what,
+        tripwire_triggered=True,
+        reason=reason,
+        quotes=request.quotes,
+    )
 
 
 def _count_votes(state: RunState, request: Review, *, against: int) -> RunState:

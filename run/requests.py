@@ -24,6 +24,7 @@ from holdfast.contracts.bounds import (
     MAX_UNREAD_BYTES,
     size,
 )
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.journal import JournalEvent, RequestClosed, RequestEscalated, RequestOpened
 from holdfast.contracts.signals import OutcomeCode
 from holdfast.contracts.state import CallState, RunState
@@ -66,10 +67,11 @@ def describe_opening(state: RunState, request: Request) -> RequestOpened:
     if isinstance(request, ApprovalRequest | Review):
         wanted = {name: getattr(request, name) for name in Requirement.model_fields}
         required = Requirement().copy_with(wanted)
+    quotes = isinstance(request, Review) and request.quotes
     return RequestOpened(
         request_id=request.request_id,
         kind=request.kind,
-        reason=clip_chars(reason, MAX_JOURNAL_REASON_CHARS),
+        reason=WITHHELD if quotes else clip_chars(reason, MAX_JOURNAL_REASON_CHARS),
         requested_at=request.requested_at,
         expires_at=request.expires_at,
         call_id="" if isinstance(request, Escalation) else request.call_id,

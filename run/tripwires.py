@@ -113,17 +113,22 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
         return block(state, verdict, now)
     if state.output_retries >= state.agent.max_output_retries:
         if state.checkpoint is not None:
-            return escalations.end_approach(
-                state, f"guardrail {verdict.guardrail}: {verdict.reason}"
-            )
+            told = answers.redact_reason(state, verdict)
+            if told != verdict.reason:
+                state = append_items(state, _render_constraint(verdict, undone))
+            return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
         return block(state, verdict, now)
     state = _count_retry(state.with_(output_retries=state.output_retries + 1))
+    return append_items(state, _render_constraint(verdict, undone))
+
+
+def _render_constraint(verdict: GuardrailVerdict, undone: Compensation) -> UserTurn:
     bound = "; ".join((verdict.reason, *verdict.constraints))
     text = (
         f"The guardrail {verdict.guardrail} held this back: {bound}\n"
         f"{_describe_compensation(undone)}Try again, and keep to this."
     )
-    return append_items(state, UserTurn(text=text[:MAX_NOTICE_CHARS], origin="constraint"))
+    return UserTurn(text=text[:MAX_NOTICE_CHARS], origin="constraint")
 
 
 def _describe_compensation(undone: Compensation) -> str:
@@ -139,7 +144,7 @@ def block(state: RunState, verdict: GuardrailVerdict, now: datetime) -> RunState
     stop = Stop.because(
         StopReason.BLOCKED,
         f"guardrail {verdict.guardrail}, subject {verdict.subject[:16]}",
-        why=verdict.reason,
+        why=answers.redact_reason(state, verdict),
     )
     return halt(state, with_losses(stop, lost), now, "blocked")
 
@@ -154,20 +159,21 @@ def reject_answer(
     state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime
 ) -> RunState:
     """Tell the model which checks its answer failed; too many such answers end the approach."""
-    found = "\n".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
+    told = "\n".join(f"{one.guardrail}: {answers.redact_reason(state, one)}" for one in verdicts)
     state = drop_candidate(state.with_(revisions=state.revisions + 1), verdicts[0].guardrail)
     backtracking = state.agent.backtracking
     if backtracking is not None and state.revisions > backtracking.revisions:
-        return escalations.end_approach(state, f"acceptance checks failed: {found}")
+        return escalations.end_approach(state, f"acceptance checks failed: {told}")
     failures = state.ledger.failures_in_a_row + 1
     ledger = _count_retry(state).ledger.with_(failures_in_a_row=failures)
     state = state.with_(ledger=ledger)
+    found = "\n".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
     text = f"This answer was not accepted. Mend it and answer again. What the checks say:\n{found}"
     state = append_items(state, UserTurn(text=text[:MAX_NOTICE_CHARS], origin="findings"))
     stop = loop_detection.check_failures(state.agent.budget, ledger)
     if stop is None:
         return state
-    return escalations.give_up(state, stop.with_(detail=found), now)
+    return escalations.give_up(state, stop.with_(detail=told), now)
 
 
 def _open_review(

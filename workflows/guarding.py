@@ -20,10 +20,12 @@ from holdfast.contracts.guardrails import (
     GuardrailVerdicts,
     RunGuardrails,
     Subject,
+    quotes_answer,
 )
 from holdfast.contracts.run import FindWorker, RunResult
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
+from holdfast.run.answers import redact_reason
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
 from holdfast.run.limits import budgets
 from holdfast.run.transcript import halt
@@ -118,7 +120,7 @@ async def _record_verdicts(
     run: RunContext, event: str, verdicts: Iterable[GuardrailVerdict]
 ) -> None:
     for verdict in verdicts:
-        reason = verdict.reason.partition("\n")[0]
+        reason = redact_reason(run.state, verdict).partition("\n")[0]
         await run.record(event, f"{verdict.guardrail}: {reason} (subject {verdict.subject[:16]})")
 
 
@@ -280,7 +282,7 @@ def _parse_judgement(one: GuardrailCheck, answer: RunResult | str) -> tuple[Guar
         return build_fail_closed_verdicts(
             one, "its agent didn't say whether the tripwire is triggered"
         )
-    return _build_verdicts(one, found)
+    return _build_verdicts(one, found, in_words_of_model=True)
 
 
 def _render_question(subject: Subject) -> str:
@@ -297,13 +299,18 @@ def build_fail_closed_verdicts(one: GuardrailCheck, why: str) -> tuple[Guardrail
     return _build_verdicts(one, GuardrailResult(tripwire_triggered=True, reason=reason))
 
 
-def _build_verdicts(one: GuardrailCheck, found: GuardrailResult) -> tuple[GuardrailVerdict, ...]:
+def _build_verdicts(
+    one: GuardrailCheck, found: GuardrailResult, *, in_words_of_model: bool = False
+) -> tuple[GuardrailVerdict, ...]:
+    """Say the same of each subject; whatever a model says of an answer may tell what is in it."""
     return tuple(
         GuardrailVerdict(
             **{name: getattr(found, name) for name in GuardrailResult.model_fields},
             guardrail=one.spec.name,
             subject=digest_subject(subject),
             call_id=subject.call_id,
+            quotes=(in_words_of_model and subject.kind == "answer")
+            or quotes_answer(found.reason, subject),
         )
         for subject in one.subjects
     )

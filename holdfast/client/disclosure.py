@@ -2,7 +2,7 @@
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import AnyCall, ToolCall, ToolFailure, ToolResult, ToolSuccess
-from holdfast.run.answers import WITHHELD
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.trace.builder import TraceBuilder
 
 

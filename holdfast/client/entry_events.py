@@ -19,8 +19,7 @@ from holdfast.client.turn_events import Told
 from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
-from holdfast.contracts.guardrails import Layer
-from holdfast.run.answers import WITHHELD
+from holdfast.contracts.guardrails import WITHHELD, Layer
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.errands import describe_exit, has_failure

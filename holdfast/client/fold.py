@@ -19,8 +19,8 @@ from holdfast.client.event_data import (
 from holdfast.client.events import EventType, RunEvent
 from holdfast.client.turn_events import Told
 from holdfast.contracts.control import Approach
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.usage import CallUsage, UsageMetrics
-from holdfast.run.answers import WITHHELD
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.payloads import read_time
 from holdfast.trace.reader import TraceReader

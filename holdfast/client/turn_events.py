@@ -17,7 +17,7 @@ from holdfast.client.event_data import (
 from holdfast.client.events import EventType
 from holdfast.contracts.calls import Purpose, ToolResult
 from holdfast.contracts.decisions import Decided
-from holdfast.run.answers import WITHHELD
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Turn
 

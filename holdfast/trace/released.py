@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from holdfast.run.answers import WITHHELD
-from holdfast.trace.background_tasks import BackgroundTask
+from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.values import AuditLine, Entry, Trace, Turn
 
@@ -42,8 +42,15 @@ def redact_entry(trace: Trace | TraceBuilder, entry: Entry) -> Entry:
         case BackgroundTask() if entry.kind == "child":
             came_to = entry.came_to if entry.failed else WITHHELD
             return replace(entry, about=WITHHELD, came_to=came_to, output=None)
+        case GuardrailRun():
+            verdicts = tuple(map(_redact_verdict, entry.verdicts))
+            return replace(entry, verdicts=verdicts)
         case _:
             return entry
+
+
+def _redact_verdict(verdict: GuardrailVerdict) -> GuardrailVerdict:
+    return verdict.copy_with({"reason": WITHHELD}) if verdict.quotes else verdict
 
 
 def _hides_words(trace: Trace | TraceBuilder) -> bool:

@@ -11,10 +11,10 @@ import pytest
 from examples.coder.app import REPOSITORY, app
 from examples.coder.demo import GOAL
 from examples.coder.story import SCRIPTED, Chapter, chapters, logged_key
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import secret_detection
 from holdfast.policy_testing.cases import load_cases, run_case
-from holdfast.run.answers import WITHHELD
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from tests.activities.looking import answer, looked

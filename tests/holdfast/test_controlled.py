@@ -8,10 +8,10 @@ from holdfast.cli.standing import read_view, show_view
 from holdfast.contracts.approvals import RequestKind
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import Approach, Compensation, Effect
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.journal import AnswerWithheld, ApproachFailed
 from holdfast.contracts.project import WorkspaceSnapshot
 from holdfast.contracts.run import RunResult
-from holdfast.run.answers import WITHHELD
 from holdfast.trace import controlled
 from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.values import Trace

@@ -3,10 +3,10 @@
 import pytest
 
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.journal import Notice
 from holdfast.contracts.project import ProjectContext, ProjectFile, WorkspaceSnapshot
 from holdfast.contracts.stops import Stop
-from holdfast.run.answers import WITHHELD
 from holdfast.trace.spans.tree import span_tree
 from tests.builders import (
     FIRST,

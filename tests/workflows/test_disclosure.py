@@ -4,10 +4,9 @@ import pytest
 
 from holdfast.contracts.approvals import Escalation
 from holdfast.contracts.control import Candidate, Gate
-from holdfast.contracts.guardrails import GuardrailSpec, Signals
+from holdfast.contracts.guardrails import WITHHELD, GuardrailSpec, Signals
 from holdfast.contracts.state import RunState
 from holdfast.run import approvals, escalations, replies
-from holdfast.run.answers import WITHHELD
 from holdfast.run.limits.triggers import Trigger
 from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for
 

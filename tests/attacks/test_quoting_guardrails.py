@@ -1,0 +1,164 @@
+"""Attack: a guardrail's reason quotes the answer that it refuses, and so tells those who watch."""
+
+import asyncio
+from typing import Unpack
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast import Agent, App
+from holdfast.client import Run as Watched
+from holdfast.contracts.control import Backtracking
+from holdfast.contracts.guardrails import GuardrailResult, Subject
+from holdfast.contracts.texts import quotes
+from holdfast.guardrails import (
+    Guardrail,
+    GuardrailContext,
+    guardrail,
+    judged_by,
+    not_applicable,
+    passed,
+    tripped,
+)
+from holdfast.guardrails.definition import GuardrailOptions
+from holdfast.testing import Reply, Script, ScriptTurn, say
+from tests.attacks.test_unreleased_words import settled
+from tests.control.guarded import decided
+from tests.running import Runs
+
+BAD, FAIR = "the plan is to sell everything", "no comment on account 4711"
+
+
+def said(text: str) -> list[str]:
+    """Which words of an answer that nobody may read are in a text."""
+    words = (BAD, BAD.upper(), "sell everything", "SELL EVERYTHING", "4711")
+    return [one for one in words if one in text]
+
+
+async def careless(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Quote an answer, in capitals."""
+    return tripped(f"it says: {subject.text.upper()}") if "sell" in subject.text else passed()
+
+
+def quoting(**terms: Unpack[GuardrailOptions]) -> Guardrail:
+    """A guardrail that quotes what it refuses."""
+    return guardrail(layer="output", **terms)(careless)
+
+
+@guardrail(layer="output")
+async def shrugs(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Quote a number of the answer, without a tripwire."""
+    return not_applicable(f"I know nothing of {subject.text.split()[-1]}")
+
+
+@guardrail(layer="output")
+async def passes(_subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Accept everything."""
+    return passed()
+
+
+@guardrail(layer="output")
+async def refuses(_subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Quote nothing."""
+    return tripped("no good")
+
+
+@guardrail(layer="output")
+async def breaks(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Quote the answer in an error."""
+    raise ValueError(f"{subject.text!r} is too much for me")
+
+
+def judges(turn: ScriptTurn) -> Reply:
+    """Tell in other words what is in an answer."""
+    found = GuardrailResult(tripwire_triggered=True, reason="they mean to sell everything")
+    return say(found.model_dump_json() if "plan" in turn.goal else "?")
+
+
+def agent(name: str, *guardrails: Guardrail, answer: str = "bad", **more: object) -> Agent:
+    return Agent(
+        name=name,
+        instructions="Comment.",
+        models=[f"scripted:{answer}"],
+        guardrails=guardrails,
+        max_output_retries=0,
+        **more,  # pyright: ignore[reportArgumentType] -- whatever a case needs
+    )
+
+
+def ending() -> App:
+    """Agents whose answer is refused, each by guardrails of another kind."""
+    one_more = Backtracking(max_backtracks=1, revisions=0)
+    refused = [
+        agent("blocked", quoting(on_trip="block")),
+        agent("retried", quoting()),
+        agent("warned", quoting(on_trip="warn"), refuses),
+        agent("shrugged", shrugs, refuses, answer="fair"),
+        agent("broken", breaks),
+        agent("judged", judged_by("judge")),
+        agent("unfit", shrugs, answer="bad", acceptance=(quoting(on_trip="block"),)),
+        agent("given up", quoting(), acceptance=(passes,), backtracking=one_more),
+        agent("gone back", shrugs, acceptance=(quoting(),), backtracking=one_more),
+    ]
+    judge = Agent(name="judge", instructions="Judge.", models=["scripted:judge"])
+    scripts: dict[str, Script] = {
+        "bad": lambda _: say(BAD),
+        "fair": lambda _: say(FAIR),
+        "judge": judges,
+    }
+    return App(agents=[*refused, judge], scripts=scripts)
+
+
+async def test_no_guardrail_tells_those_who_watch_what_it_refuses(runs: Runs) -> None:
+    """Whatever it says of an answer: no query, event, screen, summary, result or log has it."""
+    # SM-05 GR-12
+    app = ending()
+    names = [one.name for one in app.agents if one.name != "judge"]
+    with capture_logs() as logs:
+        async with runs.working(app):
+            started = [await runs.start(name) for name in names]
+            ends = await asyncio.gather(*(settled(runs, run) for run in started))
+
+    told = dict(zip(names, ends, strict=True))
+    assert {name: said(text) for name, (_, text) in told.items() if said(text)} == {}
+    assert said(str(logs)) == []
+    assert {end for end, _ in ends} <= {"blocked", "stopped", "failed"}
+    assert "guardrail careless" in told["blocked"][1]
+
+
+async def test_who_reviews_is_told(runs: Runs) -> None:
+    """Who is asked reads the reason with the answer; an event says only that somebody is asked."""
+    # SM-05 T-07
+    async with runs.working(
+        App(agents=[agent("it", quoting(on_trip="ask"))], scripts={"bad": lambda _: say(BAD)})
+    ):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        await decided(run, request, "reject", "not this")
+        result = await run.result()
+        watched = Watched(runs.client, run.handle.id)
+        events = [one.model_dump_json() async for one in watched.events()]
+
+    assert request.kind == "review"
+    assert (request.text, BAD.upper() in request.reason) == (BAD, True)
+    assert result.status == "blocked"
+    assert said(f"{events}{result}") == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "answer", "is_quote"),
+    [
+        pytest.param("it tells them", BAD, False, id="words of its own"),
+        pytest.param("The answer is bad", "That is the answer, to a bad deal.", False, id="few"),
+        pytest.param("IT says: Plan-is to\nSELL", BAD, True, id="three words, other signs"),
+        pytest.param("it names 4711", FAIR, True, id="a number"),
+        pytest.param("rule 12", "12 of them", False, id="a short number"),
+        pytest.param("it says Sell!", "SELL", True, id="all of a short answer"),
+        pytest.param("no", "", False, id="no answer"),
+        pytest.param("他说把所有的股票都卖掉", "把所有的股票都卖掉吧", True, id="without blanks"),
+    ],
+)
+def test_what_counts_as_a_quote(reason: str, answer: str, *, is_quote: bool) -> None:
+    """About three words, a number, or a short answer whole."""
+    # SM-05
+    assert quotes(reason, answer) is is_quote
