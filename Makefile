@@ -40,7 +40,7 @@ quick: $(INSTALLED) ## the tests that need no server and no time: most rules, wi
 		-m 'not (server or wire or recorded or slow)'
 
 test: $(INSTALLED) ## every test
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: $(INSTALLED) ## format, rules, types, import floors; changes nothing
 	$(BIN)/ruff format --check

@@ -1,4 +1,4 @@
-"""Real Temporal servers, one of each kind for the whole session, and workers for single tests."""
+"""Real Temporal servers, and workers for single tests."""
 
 import os
 import sys
@@ -37,6 +37,11 @@ MARKS = {
 """What a test is marked as that has one of these fixtures, itself or through another."""
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes for each core: half of the time a test waits for its server."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -56,9 +61,13 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Wor
         yield environment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 async def skipping_server() -> AsyncGenerator[WorkflowEnvironment]:
-    """A server whose clock jumps ahead when nothing but timers is left."""
+    """
+    A server whose clock jumps ahead when nothing but timers is left.
+
+    Each test has its own: what one leaves unfinished would hold the clock of the next.
+    """
     async with await WorkflowEnvironment.start_time_skipping(
         data_converter=pydantic_data_converter,
         test_server_existing_path=str(Path(sys.executable).with_name("temporal-test-server")),

@@ -205,8 +205,8 @@ class Runs:
         """
         Let time pass on a server that skips it.
 
-        A task that nobody has finished, another test's perhaps, holds such a server's clock, and
-        its answer may take longer than the client waits. So the clock says when to stop asking.
+        A task that nobody has finished holds such a server's clock, and its answer may take longer
+        than the client waits. So the clock says when to stop asking.
         """
         if self.environment is None:
             raise AssertionError("only a skipping server's time can pass at will")

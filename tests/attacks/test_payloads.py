@@ -135,11 +135,12 @@ async def heard(run: Run, count: int) -> None:
 
     A query for an execution that ends at that moment may be answered by a replay of a part of its
     last task (core of 1.35), which takes it for another workflow; whole, that history replays.
+    Or by nobody, and the server gives up.
     """
     for attempt in range(3):
         try:
             await run.refusals(count)
-        except WorkflowQueryFailedError:
+        except (WorkflowQueryFailedError, RPCError):
             if attempt == 2:
                 raise
         else:

@@ -1,8 +1,4 @@
-"""
-Where random scripts are played without a server: twenty-five times as many.
-
-Each kind of them has a file of its own, because a file stays with one process.
-"""
+"""Where random scripts are played without a server: ten times as many."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -23,8 +19,8 @@ from tests.memory.runs import MemoryRun, MemoryRuns
 from tests.memory.tasks import Habits
 from tests.sample import lines
 
-five_hundred = settings(
-    max_examples=500,
+two_hundred = settings(
+    max_examples=200,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
