@@ -129,3 +129,16 @@ def test_every_variable_that_is_read_is_in_the_table() -> None:
     assert {
         name for name in own if name not in read and not name.startswith("HOLDFAST_SECRET_")
     } == set()
+
+
+def test_what_a_page_shows_of_another_language_is_the_example() -> None:
+    """Each function of TypeScript stands in the file that was tried, and so do its commands."""
+    whole = (ROOT / "examples" / "typescript" / "run.ts").read_text(encoding="utf-8")
+    shown = re.findall(r"```ts\n(.*?)\n```", page("plain_client.md"), re.DOTALL)
+    readme = (ROOT / "examples" / "typescript" / "README.md").read_text(encoding="utf-8")
+
+    assert shown
+    functions = [one for text in shown for one in re.split(r"\n\n(?=export )", text)]
+    assert [one for one in functions if one not in whole] == []
+    commands = set(re.findall(r"node out/run\.js (\w+)", readme))
+    assert commands == set(re.findall(r'case "(\w+)":', whole))
