@@ -51,12 +51,14 @@ class Fallback(Inbound):
 
     While another model is left, a call is tried `attempts` times, and no retry waits longer than
     `max_wait` seconds: the next model is the better wait. For the last one a retry waits up to ten
-    minutes, or `max_wait` where that is more.
+    minutes, or `max_wait` where that is more. After so many `rejections` of answers of a model,
+    by guardrails or checks, the next one is asked; null leaves it to try on.
     """
 
     reactions: Mapping[str, Reaction] = Field(default_factory=dict[str, Reaction])
     attempts: int = Field(default=2, ge=1, le=10)
     max_wait: Seconds = 5.0
+    rejections: Count | None = Field(default=None, exclude_if=not_)
 
 
 class Route(Inbound):

@@ -9,7 +9,7 @@ from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
-from holdfast.run import escalations, turns
+from holdfast.run import escalations, parts, turns
 from holdfast.run.limits import budgets, fallback, routing
 from holdfast.run.transcript import append_items, halt
 
@@ -71,6 +71,24 @@ def switch_model(state: RunState) -> RunState | None:
     # What the first model's provider wanted to see again means nothing to another.
     fresh = state.with_(model_index=following, provider_state={})
     return _resume_turn(fresh)
+
+
+def after_rejections(state: RunState, rejected: int) -> RunState | None:
+    """
+    Go on with the next model once so many answers of one didn't pass; null where it tries on.
+
+    What was done for them the next model knows, and does no second time.
+    """
+    limit = state.agent.fallback.rejections
+    fresh = None if limit is None or rejected < limit else switch_model(state)
+    if fresh is None:
+        return None
+    return fresh.with_(
+        ledger=fresh.ledger.with_(failures_in_a_row=0),
+        known=parts.build_known_effects(fresh),
+        output_retries=0,
+        revisions=0,
+    )
 
 
 def wait_for_provider(state: RunState, attempt: ModelAttempt, now: datetime) -> RunState | None:

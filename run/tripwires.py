@@ -10,7 +10,7 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
-from holdfast.run import answers, approvals, escalations, gates, requests, tool_results
+from holdfast.run import answers, approvals, escalations, fallbacks, gates, requests, tool_results
 from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, drop_candidate, halt
@@ -111,14 +111,15 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
         return state  # whoever ended the run meanwhile has ended it
     if _on_trip(state, verdict) != "retry":
         return block(state, verdict, now)
-    if state.output_retries >= state.agent.max_output_retries:
+    switched = fallbacks.after_rejections(state, state.output_retries + 1)
+    if switched is None and state.output_retries >= state.agent.max_output_retries:
         if state.checkpoint is not None:
             told = answers.redact_reason(state, verdict)
             if told != verdict.reason:
                 state = append_items(state, _render_constraint(verdict, undone))
             return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
         return block(state, verdict, now)
-    state = _count_retry(state.with_(output_retries=state.output_retries + 1))
+    state = _count_retry(switched or state.with_(output_retries=state.output_retries + 1))
     return append_items(state, _render_constraint(verdict, undone))
 
 
@@ -161,12 +162,13 @@ def reject_answer(
     """Tell the model which checks its answer failed; too many such answers end the approach."""
     told = "\n".join(f"{one.guardrail}: {answers.redact_reason(state, one)}" for one in verdicts)
     state = drop_candidate(state.with_(revisions=state.revisions + 1), verdicts[0].guardrail)
+    switched = fallbacks.after_rejections(state, state.revisions)
     backtracking = state.agent.backtracking
-    if backtracking is not None and state.revisions > backtracking.revisions:
+    if switched is None and backtracking is not None and state.revisions > backtracking.revisions:
         return escalations.end_approach(state, f"acceptance checks failed: {told}")
-    failures = state.ledger.failures_in_a_row + 1
+    failures = 0 if switched else state.ledger.failures_in_a_row + 1
     ledger = _count_retry(state).ledger.with_(failures_in_a_row=failures)
-    state = state.with_(ledger=ledger)
+    state = (switched or state).with_(ledger=ledger)
     found = "\n".join(f"{one.guardrail}: {one.reason}" for one in verdicts)
     text = f"This answer was not accepted. Mend it and answer again. What the checks say:\n{found}"
     state = append_items(state, UserTurn(text=text[:MAX_NOTICE_CHARS], origin="findings"))

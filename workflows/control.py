@@ -26,6 +26,8 @@ from holdfast.workflows.projects import mark_checkpoint, open_project, roll_back
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tiers import run_tier
 
+REJECTED = "its answers were rejected"
+
 
 async def execute_step(run: RunContext, step: ControlStep) -> None:
     """Take one step."""
@@ -57,7 +59,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
         if step.moment == "turn":  # they look at what people said as well
             run.state = turns.append_steering(run.state)
         return
-    now = workflow.now()
+    before, now = run.state, workflow.now()
     match step.moment:
         case "turn":
             state = tripwires.after_turn(run.state, verdicts, now)
@@ -70,6 +72,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
     await guarding.record_tripwires(run, verdicts)
+    await run.record_switch(before, REJECTED)
     await run.record_end()
 
 
@@ -109,5 +112,7 @@ async def _ask_for_review(
 
 async def _compensate(run: RunContext) -> None:
     undone = await tool_call.compensate(run)
-    run.state = tripwires.after_compensation(run.state, undone, workflow.now())
+    before = run.state
+    run.state = tripwires.after_compensation(before, undone, workflow.now())
+    await run.record_switch(before, REJECTED)
     await run.record_end()

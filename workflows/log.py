@@ -1,6 +1,6 @@
 """Lines of the worker's log that come from workflow code; a replay repeats none of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from temporalio import workflow
 
@@ -23,10 +23,21 @@ FIELDS = "fields"
 
 def log_event(event: str, state: RunState, **fields: str | float | None) -> None:
     """Log an event of a run. No word of a model or a person stands in it, but for names."""
+    workflow.logger.info(event, extra=_build_fields(event, state, fields))
+
+
+def log_warning(event: str, state: RunState, **fields: str | float | None) -> None:
+    """Log what somebody should look at, in the same way."""
+    workflow.logger.warning(event, extra=_build_fields(event, state, fields))
+
+
+def _build_fields(
+    event: str, state: RunState, fields: Mapping[str, str | float | None]
+) -> dict[str, object]:
     turn = state.turns_taken
     known = {"event": event, "run_id": state.run_id, **({"turn": turn} if turn else {})}
     given = {name: value for name, value in fields.items() if value is not None}
-    workflow.logger.info(event, extra={FIELDS: {**known, **given}})
+    return {FIELDS: {**known, **given}}
 
 
 def log_start(state: RunState) -> None:

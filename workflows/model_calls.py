@@ -241,9 +241,8 @@ async def _record_changes(run: RunContext, before: RunState) -> None:
     state = run.state
     if state.stop is not None and before.stop is None and state.outcome != "failed":
         await run.record(state.outcome or "stopped", state.stop.reason)
-    if state.model_index > before.model_index and state.attempts:
-        why = state.attempts[-1].kind
-        await run.record("model switched", f"{before.model} → {state.model}: {why}")
+    if state.attempts:
+        await run.record_switch(before, state.attempts[-1].kind)
 
 
 def _is_at_retry_limit(state: RunState, error: FailureError) -> bool:

@@ -31,7 +31,7 @@ from holdfast.run.summaries import (
     summarise_run,
 )
 from holdfast.workflows import options
-from holdfast.workflows.log import describe_wait, log_event
+from holdfast.workflows.log import describe_wait, log_event, log_warning
 from holdfast.workflows.views import find_status
 
 MAX_EVENTS_TOGETHER = 50
@@ -164,6 +164,13 @@ class RunContext:
         while self.state.journal:
             first = self.state.journal[0]
             await self.record(first.type, journal_line(first))
+
+    async def record_switch(self, before: RunState, why: str) -> None:
+        """Leave a line about a change of model, if there was one, and warn of it in the log."""
+        model = self.state.model
+        if self.state.model_index > before.model_index:
+            await self.record("model switched", f"{before.model} → {model}: {why}")
+            log_warning("model.switched", self.state, model=model, left=before.model, why=why)
 
     async def record_end(self) -> None:
         """Leave a line about the end of the run, if it has one with a reason."""
