@@ -104,15 +104,20 @@ class MessageEnded(Contract):
     at: datetime
 
 
+UnsignedSignal = Literal["message", "requests", "verdict"]
+"""What no signature is asked for, and yet is about no request of the run."""
+
+
 class MessageRefused(Contract):
     """
     Signals about no request changed nothing, though no verdict says so.
 
-    `digest` is that of what was sent but its token; so many said the same together.
+    `digest` is that of what was sent but its token; so many said the same together. Without one
+    it is about the latest so many.
     """
 
     type: Literal["message.refused"] = "message.refused"
-    signal: SignedSignal
+    signal: SignedSignal | UnsignedSignal
     digest: str
     reason: str
     code: OutcomeCode

@@ -97,13 +97,19 @@ class StopSignal(_ControlSignal):
     reason: Text
 
 
+class CloseSignal(_ControlSignal):
+    """The signal `close`: a session ends when what was said before is answered."""
+
+    reason: Text | None = None
+
+
 class HeldSignal(Inbound):
     """The signal `held`: a run that works for this one has come to rest, as it was told."""
 
     run_id: str
 
 
-SignedSignal = Literal["answer", "resolution", "steer", "suspend", "resume", "stop"]
+SignedSignal = Literal["answer", "resolution", "steer", "suspend", "resume", "stop", "close"]
 """The signals for which a policy may want a signature; an approval's is asked for by its rule."""
 
 

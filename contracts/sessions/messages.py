@@ -12,7 +12,7 @@ from holdfast.contracts.bounds import Metadata, Seconds, Tenant
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.model import Streamed
 from holdfast.contracts.run import AgentName, RunResult
-from holdfast.contracts.signals import Name, OutcomeCode, Text
+from holdfast.contracts.signals import Name, OutcomeCode
 from holdfast.contracts.usage import UsageMetrics
 
 SESSION_WORKFLOW_TYPE = "AgentSession"
@@ -59,13 +59,6 @@ class MessageSignal(Inbound):
     text: MessageText
     actor: Actor | None = None
     metadata: Metadata = Field(default_factory=dict)
-
-
-class CloseSignal(Inbound):
-    """The signal `close`: the session ends when what was said before is answered."""
-
-    reason: Text | None = None
-    by: Name | None = None
 
 
 MessageState: TypeAlias = Literal["unknown", "queued", "working", "waiting", "done"]

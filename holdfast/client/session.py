@@ -25,7 +25,6 @@ from holdfast.contracts.errors import HoldfastError, MessageRefused, NoWorker
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.messages import (
     SESSION_WORKFLOW_TYPE,
-    CloseSignal,
     ConversationPage,
     MessageReceipt,
     MessageSignal,
@@ -33,6 +32,7 @@ from holdfast.contracts.sessions.messages import (
     SessionInput,
     SessionReport,
 )
+from holdfast.contracts.signals import CloseSignal
 
 _OUTCOME = TypeAdapter(OutcomeReport)
 _PAGE = TypeAdapter(ConversationPage)

@@ -31,10 +31,11 @@ from holdfast.contracts.journal import (
     RequestEscalated,
     RequestOpened,
 )
-from holdfast.contracts.sessions.messages import CloseSignal, MessageSignal
+from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
+    CloseSignal,
     HeldSignal,
     ResolutionSignal,
     SteerSignal,
@@ -46,7 +47,7 @@ from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_time
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.workflows.inbound import messages
-from holdfast.workflows.inbound.inbox import MAX_BATCH_MESSAGES
+from holdfast.workflows.inbound.inbox import MAX_MESSAGES_PER_EXECUTION
 from holdfast.workflows.inbound.messages import digest_sent
 
 
@@ -73,7 +74,7 @@ class SignalReader:
         self._chronicle = chronicle
         # A message may be judged before the journal has told of its request.
         self._early: list[tuple[MessageTrace, Verdict, datetime]] = []
-        self._controls: deque[_Control] = deque(maxlen=MAX_BATCH_MESSAGES)
+        self._controls: deque[_Control] = deque(maxlen=MAX_MESSAGES_PER_EXECUTION)
         self.readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: self._on_signal,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: self._on_update,
@@ -114,11 +115,13 @@ class SignalReader:
             case StopSignal() as message:
                 said = replace(said, text=message.reason, sender=message.by or "")
                 self._hear_control(said, payloads)
-            case MessageSignal() | CloseSignal() as message:
-                self._hear_in_session(said, message)
+            case MessageSignal() as message:
+                self._chronicle.goal = self._chronicle.goal or message.text
+                said = replace(said, text=message.text, sender=message.actor or "")
+                self._hear_control(said, payloads)
             case HeldSignal() | RequestsSignal() | VerdictSignal() | ForwardedSignal() as message:
-                self._hear_relative(said, message, sent)
-            case SuspensionSignal() as message:
+                self._hear_relative(said, message, payloads, sent)
+            case SuspensionSignal() | CloseSignal() as message:
                 said = replace(said, sender=message.by or "", reason=message.reason or "")
                 self._hear_control(said, payloads)
 
@@ -126,6 +129,7 @@ class SignalReader:
         self,
         said: MessageTrace,
         message: HeldSignal | RequestsSignal | VerdictSignal | ForwardedSignal,
+        payloads: Sequence[Payload],
         sent: _MessageOrigin,
     ) -> None:
         """Take what parts of the run say to it, and what comes through the run above it."""
@@ -142,16 +146,7 @@ class SignalReader:
                 self._chronicle.relayed[run_id] = tuple(names)
             case VerdictSignal():
                 pass
-        self._chronicle.add_message(replace(said, accepted=True))
-
-    def _hear_in_session(self, said: MessageTrace, message: MessageSignal | CloseSignal) -> None:
-        """Take what is said to a session, or that it is to close."""
-        if isinstance(message, MessageSignal):
-            self._chronicle.goal = self._chronicle.goal or message.text
-            said = replace(said, text=message.text, sender=message.actor or "")
-        else:
-            said = replace(said, sender=message.by or "", reason=message.reason or "")
-        self._chronicle.add_message(replace(said, accepted=True))
+        self._hear_control(said, payloads)
 
     def _hear_control(self, said: MessageTrace, payloads: Sequence[Payload]) -> None:
         """Take a signal about no request, which a verdict may take back or prove."""
@@ -174,8 +169,8 @@ class SignalReader:
         """Take that signals changed nothing: the latest that say this, and seemed to count."""
         left = event.count
         for place, heard in reversed(tuple(enumerate(self._controls))):
-            about = (heard.said.signal, heard.digest)
-            if left and about == (event.signal, event.digest) and heard.said.accepted:
+            about = event.signal, event.digest or heard.digest
+            if left and about == (heard.said.signal, heard.digest) and heard.said.accepted:
                 left -= 1
                 refused = replace(
                     heard.said, accepted=False, refusal=event.reason, code=event.code

@@ -5,9 +5,8 @@ from datetime import datetime
 from holdfast.contracts import bounds
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget, Ledger, Limits
-from holdfast.contracts.control import MAX_EARLIER_ACTORS
 from holdfast.contracts.guardrails import Signals
-from holdfast.contracts.journal import MessageEnded, MessageTaken
+from holdfast.contracts.journal import MessageEnded, MessageRefused, MessageTaken
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.bounds import (
     MAX_KEPT_OUTCOMES_BYTES,
@@ -21,7 +20,7 @@ from holdfast.contracts.sessions.messages import (
     MessageState,
 )
 from holdfast.contracts.sessions.state import EndedMessage, QueuedMessage, SessionState
-from holdfast.contracts.signals import MessageOutcome
+from holdfast.contracts.signals import CloseSignal, MessageOutcome
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ItemRange, UserTurn
@@ -55,7 +54,7 @@ def accept_message(
         stands = find_message_state(state, message.message_id)
         return state, MessageReceipt(message_id=message.message_id, position=known, state=stands)
     actor = message.actor or session.actor
-    if (full := _find_no_room(session, message, actor)) is not None:
+    if (full := _find_no_room(session, message)) is not None:
         refusal = MessageOutcome(
             accepted=False, request_id=message.message_id, reason=full, code="full"
         )
@@ -88,24 +87,19 @@ def accept_message(
         closing=None,
     )
     taken = MessageReceipt(message_id=message.message_id, position=number, state="queued")
-    return _name_actors(state.with_(session=session)), taken
+    return state.with_(session=session), taken
 
 
-def _find_no_room(session: SessionState, message: MessageSignal, actor: str) -> str | None:
+def _find_no_room(session: SessionState, message: MessageSignal) -> str | None:
     """Say why a message can't wait, if it can't."""
     waiting = session.waiting
     held = sum(map(bounds.size, waiting))
-    actors = {actor, *(one.actor for one in waiting)}
-    if (
-        len(waiting) < MAX_WAITING_MESSAGES
-        and held + bounds.size(message.text) <= MAX_WAITING_BYTES
-        and len(actors) <= MAX_EARLIER_ACTORS
-    ):
+    fits = held + bounds.size(message.text) <= MAX_WAITING_BYTES
+    if fits and len(waiting) < MAX_WAITING_MESSAGES:
         return None
     return (
-        f"{len(waiting)} messages with {held:,} bytes of {len(actors - {actor})} people wait, and "
-        f"{MAX_WAITING_MESSAGES} with {MAX_WAITING_BYTES:,} of {MAX_EARLIER_ACTORS} may: send it "
-        "again when one is answered"
+        f"{len(waiting)} messages with {held:,} bytes wait, and {MAX_WAITING_MESSAGES} with "
+        f"{MAX_WAITING_BYTES:,} may: send it again when one is answered"
     )
 
 
@@ -130,6 +124,12 @@ def find_result(state: RunState, message_id: str) -> RunResult | None:
 def close(state: RunState, reason: str) -> RunState:
     """Have a session end when what was said before is answered; it waits for nobody else."""
     return state.with_(session=require_session(state).with_(closing=reason))
+
+
+def close_as_told(state: RunState, message: CloseSignal) -> RunState:
+    """Close a session as a person says."""
+    said = f": {message.reason}" if message.reason else ""
+    return close(state, f"closed by {message.by or 'a person'}{said}")
 
 
 def take_message(state: RunState, now: datetime) -> RunState:
@@ -226,9 +226,14 @@ def _refuse_late_words(state: RunState, now: datetime) -> RunState:
         reason="the work on the message ended before a model read it: say it in a message",
         code="over",
     )
+    if not state.steers:
+        return state
     for _ in state.steers:
         state = verdicts.record_refusal(state, "steer", late, now)
-    return state
+    told = MessageRefused(
+        signal="steer", digest="", reason=late.reason, code="over", count=len(state.steers)
+    )
+    return state.with_(journal=(*state.journal, told))
 
 
 def _settle_transcript(state: RunState, status: str) -> RunState:
@@ -300,9 +305,11 @@ def _reset_work(state: RunState) -> RunState:
 
 
 def _name_actors(state: RunState) -> RunState:
-    """Say for whom the work is: all who have sent something since the last outcome."""
+    """
+    Say for whom the work is: who sent the message that is worked on.
+
+    What waits has moved nothing yet, and anybody may send it in any name: whom it names has a say.
+    """
     session = require_session(state)
     actor = session.current.actor if session.current is not None else session.actor
-    others = dict.fromkeys(one.actor for one in session.waiting if one.actor != actor)
-    brief = state.brief.copy_with({"actor": actor, "earlier_actors": tuple(others)})
-    return state.with_(brief=brief)
+    return state.with_(brief=state.brief.copy_with({"actor": actor}))

@@ -13,7 +13,6 @@ from holdfast.contracts.sessions.archive import (
     SaveResult,
 )
 from holdfast.contracts.sessions.messages import (
-    CloseSignal,
     ConversationPage,
     ConversationTurn,
     MessageReceipt,
@@ -24,6 +23,7 @@ from holdfast.contracts.sessions.messages import (
     SessionResult,
 )
 from holdfast.contracts.sessions.state import EndedMessage, QueuedMessage, SessionState
+from holdfast.contracts.signals import CloseSignal
 from holdfast.contracts.usage import UsageMetrics
 from tests.builders import FIRST, LATER, NOW, a_state
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import deque
 from typing import NamedTuple
 
 from temporalio import workflow
@@ -10,7 +11,7 @@ from temporalio.exceptions import FailureError
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.delegation.relayed import RequestsSignal, VerdictSignal
-from holdfast.contracts.signals import Message, MessageOutcome, OutcomeCode
+from holdfast.contracts.signals import ApprovalSignal, Message, MessageOutcome, OutcomeCode
 from holdfast.run import verdicts
 from holdfast.run.delegation.relayed import find_forwarding_refusal, qualify, select_shown
 from holdfast.run.summaries import find_sender
@@ -36,6 +37,7 @@ class RequestRelay:
     def __init__(self, run: RunContext) -> None:
         self._run = run
         self._forwarded: dict[str, _Forwarded] = {}
+        self._answered: deque[str] = deque(maxlen=MAX_FORWARDED)
 
     def show(self, told: RequestsSignal) -> bool:
         """Show what a part waits for; false for a run that doesn't work for this one now."""
@@ -59,7 +61,8 @@ class RequestRelay:
             return refusal
         content: JsonObject = json.loads(inbound.payloads[0].payload.data)
         content["request_id"] = name
-        if said.token is None:  # a signed one says itself what it is about
+        if said.token is None or (isinstance(said, ApprovalSignal) and not request.left_out):
+            # Its token is about what the part asks, which somebody else may have shown otherwise.
             content.setdefault("digest", request.digest)
         forward_id = str(workflow.uuid4())
         inbound.verdict = asyncio.Event()
@@ -74,9 +77,11 @@ class RequestRelay:
         )
         return None
 
-    def settle(self, told: VerdictSignal) -> None:
-        """Take what a part says of a message that was forwarded to it."""
-        self._settle(told.forward_id, told.outcome)
+    def settle(self, told: VerdictSignal) -> bool:
+        """Take what a part says of a message; false where none like that was forwarded lately."""
+        if told.forward_id in self._answered:
+            return True
+        return self._settle(told.forward_id, told.outcome)
 
     def report(self, inbound: InboundMessage) -> None:
         """Tell the run that forwarded a message what became of it."""
@@ -108,10 +113,11 @@ class RequestRelay:
         )
         self._settle(forward_id, on_its_way)
 
-    def _settle(self, forward_id: str, outcome: MessageOutcome) -> None:
+    def _settle(self, forward_id: str, outcome: MessageOutcome) -> bool:
         found = self._forwarded.pop(forward_id, None)
         if found is None:
-            return
+            return False
+        self._answered.append(forward_id)
         inbound, said = found
         outcome = outcome.with_(request_id=said.request_id)
         if not outcome.accepted:
@@ -122,6 +128,7 @@ class RequestRelay:
         if inbound.verdict is not None:
             inbound.verdict.set()
         self.report(inbound)
+        return True
 
 
 async def report_requests(run: RunContext, parent: workflow.ParentInfo) -> None:

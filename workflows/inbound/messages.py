@@ -19,13 +19,13 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput
 from holdfast.contracts.sessions.messages import (
     SESSION_WORKFLOW_TYPE,
-    CloseSignal,
     MessageSignal,
     SessionInput,
 )
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
+    CloseSignal,
     HeldSignal,
     ResolutionSignal,
     SteerSignal,

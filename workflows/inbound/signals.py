@@ -14,10 +14,11 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
-from holdfast.contracts.journal import MessageRefused
-from holdfast.contracts.sessions.messages import CloseSignal, MessageSignal
+from holdfast.contracts.journal import MessageRefused, UnsignedSignal
+from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.contracts.signals import (
     ApprovalSignal,
+    CloseSignal,
     ControlMessage,
     HeldSignal,
     MessageOutcome,
@@ -39,7 +40,7 @@ from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.log import log_control, log_verdicts
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
-Control: TypeAlias = SteerSignal | SuspensionSignal | StopSignal
+Control: TypeAlias = SteerSignal | SuspensionSignal | StopSignal | CloseSignal
 """A signal about no request, which a policy may want signed."""
 
 SUSPENSION_SIGNALS = {"suspend", "resume", "held"}
@@ -69,7 +70,7 @@ class SignalHandler:
                     pass
                 case str(reason):
                     refused.append(reason)
-                case SteerSignal() | SuspensionSignal() | StopSignal() as control:
+                case SteerSignal() | SuspensionSignal() | StopSignal() | CloseSignal() as control:
                     controls.append((inbound, control))
                 case message:
                     judged.append((inbound, message))
@@ -114,15 +115,13 @@ class SignalHandler:
                 deaf := _find_part_refusal()
             ):
                 return self._refuse(inbound, *deaf, sender=by or "")
-            case SteerSignal() | SuspensionSignal() | StopSignal() as control:
+            case SteerSignal() | SuspensionSignal() | StopSignal() | CloseSignal() as control:
                 in_turn = behind and isinstance(control, SuspensionSignal)
                 if in_turn or self._wants_judgement(inbound.signal, control):
                     return control
                 return self._apply_control(inbound, control)
             case MessageSignal() as message:
                 return self._take_message(inbound, message)
-            case CloseSignal() as message:
-                return self._close(inbound, message)
             case HeldSignal() | RequestsSignal() | ForwardedSignal() | VerdictSignal() as told:
                 return self._hear_relative(inbound, told, behind=behind)
             case message if "/" in message.request_id:
@@ -143,12 +142,14 @@ class SignalHandler:
         match told:
             case HeldSignal(run_id=part):
                 self._run.confirm_suspension(part)
-            case RequestsSignal(run_id=part) if not self._relay.show(told):
-                return self._refuse(inbound, f"no run {part!r} works for this one")
-            case RequestsSignal():
-                pass
-            case VerdictSignal():
-                self._relay.settle(told)
+            case RequestsSignal(run_id=part):
+                if not self._relay.show(told):
+                    why = f"no run {part!r} works for this one"
+                    return self._refuse_relative(inbound, "requests", why)
+            case VerdictSignal(forward_id=name):
+                if not self._relay.settle(told):
+                    why = f"no message {name!r} is on its way to a part"
+                    return self._refuse_relative(inbound, "verdict", why)
             case ForwardedSignal():
                 if workflow.info().parent is None:
                     return self._refuse(inbound, "this run works for no other")
@@ -158,17 +159,18 @@ class SignalHandler:
                 return self._apply_or_refuse(inbound, behind=behind)
         return self._accept(inbound, self._run.state)
 
+    def _refuse_relative(self, inbound: InboundMessage, signal: UnsignedSignal, why: str) -> str:
+        self._tell_refusal(inbound, signal, why, "unreadable")
+        return self._refuse(inbound, why)
+
     def _take_message(self, inbound: InboundMessage, message: MessageSignal) -> str | None:
         """Take a message of a session, or say why not."""
         now = workflow.now()
         self._run.state, receipt = sessions.accept_message(self._run.state, message, now)
         inbound.disposition = receipt
+        if receipt.state == "refused":
+            self._tell_refusal(inbound, "message", receipt.reason, receipt.code)
         return receipt.reason or None
-
-    def _close(self, inbound: InboundMessage, message: CloseSignal) -> None:
-        said = f": {message.reason}" if message.reason else ""
-        why = f"closed by {message.by or 'a person'}{said}"
-        self._accept(inbound, sessions.close(self._run.state, why))
 
     def _wants_judgement(self, signal: str, control: Control) -> bool:
         """
@@ -193,6 +195,8 @@ class SignalHandler:
                 over = requests.describe_end(state)
                 return self._refuse_control(inbound, control, over, "over")
             return self._accept(inbound, verdicts.after_stop(state, control, workflow.now()))
+        if isinstance(control, CloseSignal):
+            return self._accept(inbound, sessions.close_as_told(state, control))
         if (deaf := _find_steering_refusal(state, control.text)) is not None:
             return self._refuse_control(inbound, control, *deaf)
         self._run.hurried += control.now
@@ -202,21 +206,21 @@ class SignalHandler:
     def _refuse_control(
         self, inbound: InboundMessage, control: Control, reason: str, code: OutcomeCode
     ) -> str:
-        """
-        Refuse a signal about no request that no verdict is about, or that one accepted.
-
-        A run that wants to go on in a new execution takes no more along than what it is at.
-        """
-        if not self._may_record:
-            return self._refuse(inbound, reason, code, control.by or "")
-        refused = MessageRefused(
-            signal=_find_signal(inbound, control),
-            digest=messages.digest_sent(inbound.payloads),
-            reason=reason,
-            code=code,
-        )
-        self._run.state = verdicts.tell_refusal(self._run.state, refused)
+        """Refuse a signal about no request that no verdict is about, or that one accepted."""
+        self._tell_refusal(inbound, _find_signal(inbound, control), reason, code)
         return self._refuse(inbound, reason, code, control.by or "")
+
+    def _tell_refusal(
+        self,
+        inbound: InboundMessage,
+        signal: SignedSignal | UnsignedSignal,
+        reason: str,
+        code: OutcomeCode,
+    ) -> None:
+        """Have the journal tell of it; where the run goes on anew, the next execution does."""
+        sent = messages.digest_sent(inbound.payloads)
+        told = MessageRefused(signal=signal, digest=sent, reason=reason, code=code)
+        self._run.state = verdicts.tell_refusal(self._run.state, told)
 
     async def _judge_controls(self, heard: Sequence[tuple[InboundMessage, Control]]) -> None:
         """Judge signals about no request; leave a line where one may be sent and came too late."""
@@ -315,6 +319,8 @@ def _find_signal(inbound: InboundMessage, control: Control) -> SignedSignal:
             return "steer"
         case StopSignal():
             return "stop"
+        case CloseSignal():
+            return "close"
         case SuspensionSignal():
             return "suspend" if inbound.signal == "suspend" else "resume"
 
