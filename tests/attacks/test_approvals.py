@@ -179,11 +179,11 @@ async def test_a_stream_of_bad_approvals_leaves_a_run_that_replays(
     assert (result.answer, status.refused_total) == ("done", 400)
 
 
-FLOOD = 10_000
+FLOOD = 3_000
 
 
 async def test_a_flood_of_bad_approvals_harms_nobody(runs: Runs, tmp_path: Path) -> None:
-    """Ten thousand refused approvals neither wedge a run nor fill its history nor hide one."""
+    """Thousands of refused approvals neither wedge a run nor fill its history nor hide one."""
     # T-16 T-33
     log = tmp_path / "sent"
     port = int(runs.client.service_client.config.target_host.rpartition(":")[2])

@@ -5,6 +5,7 @@ import codecs
 import gzip
 import tracemalloc
 import zlib
+from functools import cache
 from itertools import repeat
 
 import pytest
@@ -25,6 +26,7 @@ from tests.sample import IMPATIENT
 MEGABYTE = 1_000_000
 
 
+@cache
 def packed(encoding: str) -> bytes:
     """Sixty megabytes, packed into less than one."""
     plain = b'{"a": "' + b"0" * 60 * MEGABYTE + b'"}'

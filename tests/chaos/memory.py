@@ -1,4 +1,4 @@
-"""Where random scripts are played without a server: ten times as many."""
+"""Where random scripts are played without a server: many times as many."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

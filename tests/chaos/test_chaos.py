@@ -22,8 +22,8 @@ from tests.running import Runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-twenty = settings(
-    max_examples=20,
+a_dozen = settings(
+    max_examples=12,
     deadline=None,
     derandomize=True,
     # Each smaller example is a run on a real server again: the first that fails says enough.
@@ -77,7 +77,7 @@ async def check(stage: Stage, script: Script) -> None:
         await ours.replay_workflow(history)
 
 
-@twenty
+@a_dozen
 @given(script=scripts(FREE))
 async def test_whatever_models_and_tools_do(stage: Stage, script: Script) -> None:
     """Replies of any kind, calls that work, fail, hang, are denied, unknown or malformed."""
@@ -85,7 +85,7 @@ async def test_whatever_models_and_tools_do(stage: Stage, script: Script) -> Non
     await check(stage, script)
 
 
-@twenty
+@a_dozen
 @given(script=scripts(FREE, people=True, restarts=True))
 async def test_whatever_people_say_and_whenever_workers_go(stage: Stage, script: Script) -> None:
     """Approvals, words, rubbish: early, late, twice; workers that go in the middle of a turn."""
@@ -93,7 +93,7 @@ async def test_whatever_people_say_and_whenever_workers_go(stage: Stage, script:
     await check(stage, script)
 
 
-@twenty
+@a_dozen
 @given(script=scripts(GUARDED, people=True, marked=True))
 async def test_whatever_guardrails_find(stage: Stage, script: Script) -> None:
     """Tripwires in every layer: nothing before a verdict, nothing after a bad one."""
@@ -101,7 +101,7 @@ async def test_whatever_guardrails_find(stage: Stage, script: Script) -> None:
     await check(stage, script)
 
 
-@twenty
+@a_dozen
 @given(script=scripts((*FREE, *GUARDED), people=True, marked=True))
 async def test_whatever_workers_forget(cold_stage: Stage, script: Script) -> None:
     """A worker that remembers neither runs nor transcripts does the same as one that does."""
@@ -109,7 +109,7 @@ async def test_whatever_workers_forget(cold_stage: Stage, script: Script) -> Non
     await check(cold_stage, script)
 
 
-@twenty
+@a_dozen
 @given(script=scripts((*FREE, *GUARDED), people=True, restarts=True, marked=True))
 async def test_whoever_looks_on(watched_stage: Stage, script: Script) -> None:
     """Queries that divide workflow tasks, wherever they come, change nothing."""

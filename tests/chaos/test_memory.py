@@ -1,4 +1,4 @@
-"""Random scripts in memory: what holds on a server holds here, ten times as often."""
+"""Random scripts in memory: what holds on a server holds here, many times as often."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
