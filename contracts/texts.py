@@ -2,7 +2,7 @@
 
 import json
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from holdfast.contracts.bounds import size
 
@@ -85,10 +85,13 @@ def quotes(text: str, other: str) -> bool:
     repeated, whole = ("".join(each).encode(errors="replace") for each in (words, others))
     if _WORD_BYTES <= len(whole) <= _QUOTE_BYTES:
         return whole in repeated
-    places = range(len(repeated) - _QUOTE_BYTES + 1)
-    pieces = {repeated[place : place + _QUOTE_BYTES] for place in places}
     numbers = set(filter(_is_telling, words))
-    return not numbers.isdisjoint(others) or any(piece in whole for piece in pieces)
+    pieces = set(_cut_pieces(repeated))
+    return not numbers.isdisjoint(others) or not pieces.isdisjoint(_cut_pieces(whole))
+
+
+def _cut_pieces(text: bytes) -> Iterator[bytes]:
+    return (text[at : at + _QUOTE_BYTES] for at in range(len(text) - _QUOTE_BYTES + 1))
 
 
 def _split_words(text: str) -> list[str]:

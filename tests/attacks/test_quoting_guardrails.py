@@ -26,6 +26,8 @@ from tests.attacks.test_unreleased_words import settled
 from tests.control.guarded import decided
 from tests.running import Runs
 
+LETTERS_ALONE = str.maketrans("0123456789", "ghijklmnop")
+
 BAD, FAIR = "the plan is to sell everything", "no comment on account 4711"
 
 
@@ -162,3 +164,12 @@ def test_what_counts_as_a_quote(reason: str, answer: str, *, is_quote: bool) -> 
     """About three words, a number, or a short answer whole."""
     # SM-05
     assert quotes(reason, answer) is is_quote
+
+
+@pytest.mark.timeout(60)
+def test_no_length_of_a_reason_takes_a_worker_its_time() -> None:
+    """Whether one quotes the other is found out in one pass: in each place it would be hours."""
+    reason = "".join(f"{number:x}z" for number in range(80_000))
+    answer = "".join(f"{number:x}y" for number in range(160_000))
+
+    assert not quotes(reason.translate(LETTERS_ALONE), answer.translate(LETTERS_ALONE))
