@@ -36,12 +36,7 @@ from holdfast.contracts.bounds import (
     MAX_RULING_REASON_CHARS,
     size,
 )
-from holdfast.contracts.calls import (
-    AnyCall,
-    Draft,
-    MalformedCall,
-    ToolCall,
-)
+from holdfast.contracts.calls import AnyCall, Draft, MalformedCall, ToolCall
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -335,6 +330,7 @@ class PolicyActivities:
             unresolved=asked.unresolved,
             done=asked.done,
             lost=asked.lost,
+            planning=asked.planning,
             switches=known.switches,
             sandbox=self._environment.has_sandbox,
             issuers=known.issuers,

@@ -237,7 +237,8 @@ class AuthorizeCalls(Contract):
     other name is an unknown tool. One that this worker lacks another may have, unless all have
     been asked and it is `gone`. `unresolved` are the fingerprints of writes of this run of which
     nobody knows whether they happened, `done` those of what other parts of the same work did;
-    `lost` says that nobody knows all of that. `path` are the agents that this one works for.
+    `lost` says that nobody knows all of that. While it is `planning` the run changes nothing.
+    `path` are the agents that this one works for.
     `execution` is that in which the approvals were given. `reviews` are those that were approved
     and release what the calls do. `filled_bytes` is what calls of the same turn that were decided
     before left out of theirs.
@@ -260,6 +261,7 @@ class AuthorizeCalls(Contract):
     unresolved: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     lost: bool = Field(default=False, exclude_if=not_)
+    planning: bool = Field(default=False, exclude_if=not_)
     visible_tools: tuple[str, ...]
     gone: bool = Field(default=False, exclude_if=not_)
     filled_bytes: int = Field(default=0, exclude_if=not_)

@@ -91,7 +91,8 @@ class RunMetadata(Contract):
     `words_watched` says that it has guardrails that look at people's words: none are taken here.
     `sensitive_domains` are those in which it begins nothing before somebody approves. `retry_of`
     is the run that it tries again, `earlier_actors` are those for whom that one worked. `stream`
-    has its words told while they come, or not; null leaves it to the agent.
+    has its words told while they come, or not; null leaves it to the agent. In `mode` "plan"
+    nothing is changed before a person has approved a plan.
     """
 
     agent: AgentName
@@ -113,18 +114,11 @@ class RunMetadata(Contract):
     retry_of: EarlierRun = None
     earlier_actors: EarlierActors = ()
     stream: Streamed = None
+    mode: Literal["plan"] | None = Field(default=None, exclude_if=not_)
 
 
-_GIVEN_FOR_A_RETRY = {
-    "agent",
-    "tenant",
-    "actor",
-    "budget",
-    "models",
-    "retry_of",
-    "earlier_actors",
-    "stream",
-}
+_LINEAGE = {"retry_of", "earlier_actors"}
+_GIVEN_FOR_A_RETRY = {"agent", "tenant", "actor", "budget", "models", "stream", *_LINEAGE}
 
 
 class RunInput(RunMetadata):
@@ -374,7 +368,8 @@ class StatusReport(Contract):
     decisions, `waiting` is for a provider that is down, or until a write that was cut off can't
     happen any more.
     `refused` are the latest messages that changed nothing, `notes` what models had to do without
-    or said that nobody could read, `signed` the signals that take a signature. `transcript_digest`
+    or said that nobody could read, `signed` the signals that take a signature. While it is
+    `planning` nothing is changed. `transcript_digest`
     is null where output guardrails look: it would tell who guesses an answer that they are right.
     """
 
@@ -398,3 +393,4 @@ class StatusReport(Contract):
     notes: tuple[str, ...] = ()
     retry_of: EarlierRun = None
     signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
+    planning: bool = Field(default=False, exclude_if=not_)

@@ -111,6 +111,7 @@ class RunStateChange(TypedDict, total=False):
     provider_state: JsonObject
     unheard: bool
     calls: tuple[CallState, ...]
+    planning: bool
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]
     journal: tuple[JournalEvent, ...]
@@ -177,19 +178,18 @@ class RunState(Contract):
     Everything that a run knows. Carried whole when it continues as a new execution.
 
     `first_execution_run_id` tells it from every other run, `run_id` is the name that somebody
-    chose. `execution` is the one whose decisions and approvals count; after a reset of the
-    workflow it is another one, and requests have its `request_mark` in their ids.
+    chose. `execution` is the one whose decisions and approvals count; after a reset it is another
+    one, and requests have its `request_mark` in their ids.
 
     The goal is the first of `items`. `sent` is the transcript as the model saw it last, `head` as
     it is now; `origin` is the digest that the transcript of an earlier execution ended with.
     `calls` are those of the current turn, `journal` what history doesn't tell yet, `steers` wait
     for the next model call, `unread` are the bytes of words that no model has read yet.
-    `call_marks` are the first 8 digits of the digest of each call id of the run, those of earlier
-    executions too. A `paused` model isn't done with its turn, and people's words wait until it is.
+    `call_marks` are the first 8 digits of the digest of each call id of all executions. While a
+    model is `paused` its turn isn't done, and people's words wait until it is.
     `unheard` from each question to a model until the run has taken the reply: what the provider
     keeps may be ahead. `notes` are what the models' adapters reported, each once. `unresolved` are
-    the fingerprints of writes of which nobody knows whether they happened. The run is over when it
-    has an `outcome`.
+    fingerprints of writes of which nobody knows whether they happened. `outcome` is how it ended.
 
     `ceiling` are limits that nothing raises, those of the run that started this one. `guarded`
     items were looked at by blocking guardrails, `watched` ones by parallel ones. A `candidate` is
@@ -206,9 +206,8 @@ class RunState(Contract):
     is what it was started with. `known` is what was done before this run began, which it doesn't
     do again; it has `lost` something of that, of what its parts did or of `unresolved` where there
     was no room to keep all. `tier` is the one tried now, `tier_attempts` numbers what was tried at
-    any, `tier_failure` is why the one before failed, `subtasks` are those of a decomposed one that
-    failed. `used_tokens` proved signals about no request, and count no more. While it is
-    `stopping`, what changes nothing is broken off, and what may change something comes to its end.
+    any, `tier_failure` is why the one before failed, `subtasks` are failed ones; `used_tokens`
+    prove nothing more. It changes nothing while `planning`, and begins nothing while `stopping`.
     """
 
     run_id: str
@@ -235,6 +234,7 @@ class RunState(Contract):
     journal: tuple[JournalEvent, ...] = Field(default=(), exclude_if=not_)
     requests_made: int = 0
     request_mark: str = ""
+    planning: bool = Field(default=False, exclude_if=not_)
     steers: tuple[UserTurn, ...] = ()
     unread: int = 0
     call_marks: tuple[str, ...] = ()

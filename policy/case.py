@@ -35,8 +35,9 @@ class DecisionFacts(NamedTuple):
     `approvals` are those of the whole turn, of which only those that are bound to the call count,
     `draft` is the call's own, `variant` what would make it. `unresolved` are the fingerprints of
     writes of which nobody knows whether they happened, `done` those of what other parts of the
-    same work did; `lost` says that nobody knows all of that. `sandbox` says whether the worker
-    has one. `values` are the arguments as the tool will see them, with defaults filled in;
+    same work did; `lost` says that nobody knows all of that. A run that is `planning` changes
+    nothing. `sandbox` says whether the worker has one. `values` are the arguments as the tool will
+    see them, with defaults filled in;
     without them, as the model wrote them. `effect` is what makes two calls do the same, as
     `unresolved` and `done` name it. `path` are the agents that this one works for. `issuers` are
     those whose signatures count now.
@@ -53,6 +54,7 @@ class DecisionFacts(NamedTuple):
     unresolved: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     lost: bool = False
+    planning: bool = False
     switches: tuple[Switch, ...] = ()
     sandbox: bool = False
     values: JsonObject | None = None

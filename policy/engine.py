@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AskUser, Decision, Deny, RunAsDraftOnly
-from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.matching import find_forbidding_rule
 from holdfast.policy.permission_checks import (
@@ -116,6 +116,21 @@ def deny_doing_again(case: CallContext, _policy: Policy) -> Decision | None:
     )
 
 
+def deny_while_planning(case: CallContext, _policy: Policy) -> Decision | None:
+    """Before its plan is approved a run reads, searches, asks and drafts, and changes nothing."""
+    risk = case.contract.risk
+    if not case.facts.planning or risk.changes_nothing or risk is Risk.DRAFT_ONLY:
+        return None
+    return Deny(
+        rule="planning",
+        reason=f"the run is still planning, and {risk} changes something",
+        next_valid_actions=(
+            "have a plan approved with submit_plan",
+            "read or draft what the plan needs",
+        ),
+    )
+
+
 def ask_the_user(case: CallContext, _policy: Policy) -> Decision | None:
     """A tool that asks is no action: its call is a question."""
     if case.contract.permission != "ask_user":
@@ -143,6 +158,7 @@ FORBIDDING_RULES: tuple[Rule, ...] = (
     deny_outside_workspace,
     deny_unresolved_repeat,
     deny_doing_again,
+    deny_while_planning,
 )
 
 # The first rule that answers decides, so what forbids stands before what permits.

@@ -47,6 +47,7 @@ def build_input(
         unresolved=tuple(dict.fromkeys((*state.unresolved, *_digests(known, "unknown")))),
         done=_digests(known, "done"),
         lost=parts.UNKNOWN_EFFECT in known,
+        planning=state.planning,
         visible_tools=visible,
         now=now,
     )

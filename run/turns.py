@@ -64,8 +64,10 @@ def start_run(
         budget=run.budget,
         known=run.known,
         output_schema=run.output_schema,
+        planning=run.mode == "plan",
     )
-    return append_items(state, UserTurn(text=run.input or ""))
+    said = (tool_results.PLAN_FIRST,) if state.planning else ()
+    return append_items(state, UserTurn(text=run.input or ""), *said)
 
 
 def choose_models(agent: AgentSnapshot, chosen: tuple[str, ...]) -> AgentSnapshot:
@@ -107,6 +109,7 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
         summary=earlier.summary,
         summarised_before=earlier.summarised_before,
         call_marks=earlier.call_marks,
+        planning=earlier.brief.mode == "plan",
     )
     return append_items(state, *earlier.items, _build_retry_notice(state, earlier))
 
@@ -222,7 +225,8 @@ def after_tools(
         results,
     )
     state = _with_unresolved_calls(state, unresolved)
-    return close_turn_if_complete(state, now)
+    planning = state.planning and not tool_results.has_approved_plan(state, results)
+    return close_turn_if_complete(state.with_(planning=planning), now)
 
 
 def _select_remaining_releases(

@@ -252,6 +252,8 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         sensitive_domains=triggers.collect_sensitive_domains(run.state.agent.triggers, brief),
         stream=_choose_stream(run.state),
     )
+    if run.state.planning:
+        given = given.copy_with({"mode": "plan"})
     if task.output_schema is not None:
         given = given.copy_with({"output_schema": task.output_schema})
     return given.model_dump(mode="json", exclude_unset=True)

@@ -83,6 +83,7 @@ def status(
         notes=state.notes,
         retry_of=state.brief.retry_of,
         signed=state.agent.signed,
+        planning=state.planning,
     )
 
 

@@ -65,6 +65,9 @@ async def run(
     task_kind: Annotated[str | None, typer.Option(help="What kind of task it is.")] = None,
     queue: Annotated[str | None, typer.Option(help="Where its app is, as in desk.")] = None,
     models: Models = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Change nothing before somebody approves its plan.")
+    ] = False,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
@@ -84,6 +87,7 @@ async def run(
         domain=domain,
         task_kind=task_kind,
         models=tuple(models or ()),
+        mode="plan" if plan else None,
         stream=wait or None,
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )

@@ -57,6 +57,7 @@ class RunView(Contract):
     waits_for: tuple[str, ...]
     waiting: Waiting | None = None
     retry_of: RetryOf | None = None
+    planning: bool = False
     requests: tuple[Request, ...]
     step: int
     tool_calls: int
@@ -111,6 +112,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         ("for", f"{shown.actor or '-'} of {shown.tenant or '-'}"),
         *_describe_lineage(shown.retry_of),
         ("status", shown.status.replace("_", " ")),
+        *([("mode", "plan: nothing is changed before that")] if shown.planning else []),
         *(("in flight", line) for line in shown.in_flight),
         *(("waits for", line) for line in shown.waits_for),
         *(("waits", _describe_waiting(one)) for one in (shown.waiting,) if one is not None),
@@ -198,6 +200,7 @@ def _build_worker_view(
         waits_for=status.waits_for,
         waiting=status.waiting,
         retry_of=status.retry_of,
+        planning=status.planning,
         requests=requests,
         step=status.step,
         tool_calls=usage.tool_calls,

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator
 from datetime import timedelta
-from typing import NamedTuple, Self, TypedDict, Unpack
+from typing import Literal, NamedTuple, Self, TypedDict, Unpack
 
 from pydantic import JsonValue
 from temporalio.api.enums.v1 import TaskQueueType
@@ -76,6 +76,7 @@ class StartOptions(TypedDict, total=False):
     budget: Budget | None
     stream: bool | None
     models: tuple[str, ...]
+    mode: Literal["plan"] | None
 
 
 class PendingRequest(NamedTuple):

@@ -1,0 +1,147 @@
+"""Plan first: before a person has approved its plan a run changes nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.contracts.approvals import ApprovalRequest
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.control import RetryOf
+from holdfast.contracts.decisions import Deny
+from holdfast.contracts.tools import Risk
+from holdfast.contracts.transcript import ToolTurn, UserTurn
+from holdfast.policy.engine import decide
+from holdfast.run import authorization, parts, tool_results, turns
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
+from holdfast.tools import submit_plan
+from tests.builders import (
+    NOW,
+    a_call,
+    a_contract,
+    a_state,
+    a_success,
+    asked_for,
+)
+from tests.control.controlled import asked
+from tests.memory.runs import MemoryRuns
+from tests.policy.policies import a_policy, some_facts
+from tests.running import Runs
+from tests.sample import TOOLS, lines, scripted
+
+PLAN = call("submit_plan", goal="tell them", steps=["send it"])
+FREE = {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY, Risk.DRAFT_ONLY}
+
+
+@pytest.mark.parametrize("risk", Risk)
+def test_nothing_is_changed_while_a_run_plans(risk: Risk) -> None:
+    """Reads, searches and drafts are decided as ever; no policy opens anything else."""
+    # BY-18
+    policy = a_policy("{id: all, effect: allow, match: {tools: [look]}}")
+    contract = a_contract(risk=risk)
+    planning = decide(a_call(), contract, some_facts(planning=True), policy)
+    ever = decide(a_call(), contract, some_facts(), policy)
+
+    if risk in FREE:
+        assert planning == ever
+    else:
+        assert isinstance(planning, Deny)
+        assert planning.rule == "planning"
+        assert "submit_plan" in planning.next_valid_actions[0]
+
+
+def test_a_question_is_asked_meanwhile() -> None:
+    """To ask a person is no change."""
+    # BY-18
+    contract = a_contract("ask_user", risk=Risk.COMPUTE_ONLY, permission="ask_user")
+    call_ = a_call("ask_user", question="Which?")
+
+    assert decide(call_, contract, some_facts(planning=True)).verdict == "ask_user"
+
+
+def test_a_plan_that_nobody_has_to_approve_ends_nothing() -> None:
+    """An app's own tool of that name is no approval."""
+    # BY-18
+    plan = a_call("submit_plan")
+    own = a_state(tools=(a_contract("submit_plan"),))
+    ours = a_state(tools=(submit_plan.contract,))
+
+    assert not tool_results.has_approved_plan(own, (a_success(plan),))
+    assert tool_results.has_approved_plan(ours, (a_success(plan),))
+    assert not tool_results.has_approved_plan(ours, (a_success(a_call("look")),))
+
+
+def test_a_run_that_plans_is_decided_as_one() -> None:
+    """The engine is told, until the plan is approved; whoever tries the run again plans anew."""
+    # BY-18
+    plan = a_call("submit_plan", "c1", goal="tell them", steps=["send it"])
+    begun = a_state(run={"mode": "plan"}, tools=(submit_plan.contract,))
+    said = asked_for(plan, state=begun)
+    after = turns.after_tools(said, (a_success(plan),), NOW, said.calls)
+    left = parts.build_carryover(after, (), {}, NOW)
+    fresh = a_state(tools=(submit_plan.contract,))
+    brief = fresh.brief.model_copy(update={"retry_of": RetryOf(run_id="run-1")})
+    again = turns.go_on_behind(fresh.with_(brief=brief), left)
+
+    told = authorization.build_input(said, said.calls, ("submit_plan",), NOW)
+    assert told.planning
+    assert isinstance(begun.items[-1], UserTurn)
+    assert begun.items[-1].text.startswith("Plan first.")
+    assert [one.planning for one in (begun, said, after, again)] == [True, True, False, True]
+    assert not a_state().planning
+
+
+async def test_a_write_is_denied_until_the_plan_is_approved(runs: Runs, tmp_path: Path) -> None:
+    """Whatever the model says; afterwards each step is decided as ever."""
+    # BY-18
+    log = str(tmp_path / "log")
+    early = calls(call("add", a=1, b=2), call("send", log=log, text="early"))
+    late = call("send", log=log, text="late")
+    app = scripted([early, PLAN, late, say("done")], tools=[*TOOLS, submit_plan])
+    async with runs.working(app):
+        run = await runs.start("it", "tell them", mode="plan")
+        plan = await run.asked_for_approval()
+        held = await run.status()
+        await run.approve(plan.request_id)
+        step = await asked(run, plan)
+        free = await run.status()
+        await run.approve(step.request_id)
+        result = await run.result()
+        page = await run.transcript()
+
+    assert isinstance(step, ApprovalRequest)
+    assert (plan.tool, step.tool) == ("submit_plan", "send")
+    assert (held.planning, free.planning, result.answer) == (True, False, "done")
+    assert [line.split()[-1] for line in lines(Path(log))] == ["late"]
+    (first, *_) = (item for item in page.items if isinstance(item, ToolTurn))
+    denied = first.results[1]
+    assert isinstance(denied, ToolFailure)
+    assert (denied.status, denied.type) == ("denied", "permission_denied")
+
+
+async def test_without_an_approval_nothing_changes(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """A plan that is rejected leaves the run where it was."""
+    # BY-18
+    log = tmp_path / "log"
+
+    def script(turn: ScriptTurn) -> Reply:
+        match turn.number:
+            case 1:
+                return PLAN
+            case 2:
+                return call("send", log=str(log), text="x")
+            case _:
+                return say("nothing was done")
+
+    async with memory_runs.working(scripted(script, tools=[*TOOLS, submit_plan])):
+        run = await memory_runs.start("it", "tell them", mode="plan")
+        request = await run.asked_for_approval()
+        no: JsonObject = {"decision": "reject", "approver": "alice"}
+        await run.signal("approval", {**no, "request_id": request.request_id})
+        result = await run.result()
+        status = await run.status()
+
+    assert (result.status, status.planning) == ("completed", True)
+    assert not log.exists()
