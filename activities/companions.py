@@ -3,6 +3,7 @@
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_RULING_REASON_CHARS
 from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.decisions import AuthorizeCalls
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.tools import ToolContract
@@ -25,6 +26,11 @@ def describe_draft(
         return DraftVariant(variant.contract, *variant.compare(arguments, written))
     except ToolError as error:
         return DraftVariant(variant.contract, arguments, "", flaw=error.reason)
+
+
+def find_companion(asked: AuthorizeCalls, tool: Tool) -> str | None:
+    """Name the tool that finds out what became of a call, or loads what its receiver needs."""
+    return tool.contract.reconcile or asked.loads.get(tool.contract.name)
 
 
 class Companions:
@@ -54,9 +60,9 @@ class Companions:
         ruling = rule_on(CallContext(call, undo.contract, facts), act, self._policy)
         return ruling.with_(reason=clip_chars(ruling.reason, MAX_RULING_REASON_CHARS))
 
-    def is_reconcile_forbidden(self, tool: Tool, act: CallContext) -> bool:
-        """Whether what became of a call may not be found out, by the policy."""
-        finder = tool.contract.reconcile and self._registry.get(tool.contract.reconcile)
+    def is_forbidden(self, companion: str | None, act: CallContext) -> bool:
+        """Whether the policy forbids what finds out about a call, or loads what it hands over."""
+        finder = companion and self._registry.get(companion)
         if not finder:
             return False
         call = act.call.with_(name=finder.contract.name)

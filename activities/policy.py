@@ -18,7 +18,7 @@ from holdfast.activities.callers import (
     require_run_caller,
 )
 from holdfast.activities.clock import Clock
-from holdfast.activities.companions import Companions, describe_draft
+from holdfast.activities.companions import Companions, describe_draft, find_companion
 from holdfast.activities.kill_switch.switches import KillSwitch
 from holdfast.contracts.approvals import (
     Approvable,
@@ -313,7 +313,7 @@ class PolicyActivities:
             basis=self._environment.basis.digest(doing) if doing else "",
             at=asked.now,
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
-            reconcile_forbidden=self._companions.is_reconcile_forbidden(tool, case),
+            companion_forbidden=self._companions.is_forbidden(find_companion(asked, tool), case),
         )
 
     def _build_facts(

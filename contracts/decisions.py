@@ -148,7 +148,8 @@ class Decided(Contract):
     `canonical` are the arguments as the tool takes them, where those of the call are written
     otherwise. `undo` says whether what runs may be taken back, where a tool is named for that.
     `basis` is by what it was allowed, `at` when, by the run's time.
-    `reconcile_forbidden`: the policy forbids the tool that would find out what became of the call.
+    `companion_forbidden`: the policy forbids the tool that would find out what became of the call,
+    or load what its receiver needs.
     """
 
     kind: Literal["decided"] = "decided"
@@ -166,7 +167,7 @@ class Decided(Contract):
     basis: str = Field(default="", exclude_if=not_)
     at: datetime
     draft_risk: Risk | None = Field(default=None, exclude_if=not_)
-    reconcile_forbidden: bool = Field(default=False, exclude_if=not_)
+    companion_forbidden: bool = Field(default=False, exclude_if=not_)
 
     @property
     def reading(self) -> str:
@@ -240,7 +241,8 @@ class AuthorizeCalls(Contract):
     `lost` says that nobody knows all of that. While it is `planning` the run changes nothing.
     `path` are the agents that this one works for.
     `execution` is that in which the approvals were given. `reviews` are those that were approved
-    and release what the calls do. `filled_bytes` is what calls of the same turn that were decided
+    and release what the calls do. `loads` are the tools that load what the receivers of handoffs
+    need, by those that hand over. `filled_bytes` is what calls of the same turn that were decided
     before left out of theirs.
     """
 
@@ -263,6 +265,7 @@ class AuthorizeCalls(Contract):
     lost: bool = Field(default=False, exclude_if=not_)
     planning: bool = Field(default=False, exclude_if=not_)
     visible_tools: tuple[str, ...]
+    loads: Mapping[str, str] = Field(default_factory=dict[str, str], exclude_if=not_)
     gone: bool = Field(default=False, exclude_if=not_)
     filled_bytes: int = Field(default=0, exclude_if=not_)
     now: datetime

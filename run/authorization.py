@@ -49,8 +49,15 @@ def build_input(
         lost=parts.UNKNOWN_EFFECT in known,
         planning=state.planning,
         visible_tools=visible,
+        loads=_find_loads(state),
         now=now,
     )
+
+
+def _find_loads(state: RunState) -> dict[str, str]:
+    """Return the tools that load what the receivers of handoffs need, by what hands over."""
+    named = state.agent.delegations
+    return {one.tool: one.prepare for one in named if one.prepare is not None}
 
 
 def _without_reason(record: ApprovalRecord) -> ApprovalRecord:

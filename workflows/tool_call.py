@@ -74,7 +74,7 @@ async def run_tool(
     if isinstance(result, NotBegun):
         return result
     lost = drafting is None and result.status == "outcome_unknown"
-    if lost and not ruling.reconcile_forbidden:
+    if lost and not ruling.companion_forbidden:
         return await _reconcile(run, contract, invocation, result)
     # The model asked for the tool, not for its draft variant.
     return result.with_(name=call.name)

@@ -31,6 +31,7 @@ class EndedMessage(Contract):
 class SessionStateChange(TypedDict, total=False):
     """What may change of it."""
 
+    limits: Limits
     last_updated: datetime
     idle_since: datetime
     messages: int

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
+from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import (
     ToolCall,
@@ -16,12 +17,14 @@ from holdfast.contracts.calls import (
 from holdfast.contracts.control import MAX_RECENT_CHANGES, Delegation, HandoffData
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.journal import HandoffRecord
-from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.run import AgentSnapshot, RunMetadata
+from holdfast.contracts.sessions.state import SessionState
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers
 from holdfast.run.limits import budgets
+from holdfast.run.limits.triggers import collect_sensitive_domains
 from holdfast.run.summaries import describe_validation_error
 from holdfast.run.transcript import append_items, measure_context
 
@@ -104,6 +107,12 @@ def build_open_failure(call: CallState, receiver: str, reason: str) -> ToolFailu
     )
 
 
+def build_load_denial(call: CallState, name: str) -> ToolFailure:
+    """Build the result of a handoff for which nothing may be loaded."""
+    reason = f"the policy forbids {name!r}, which loads what the other agent needs"
+    return ToolFailure.of(call.call, "denied", "permission_denied", reason, "go on yourself")
+
+
 def render_context(
     state: RunState, call: CallState, loaded: ToolResult | None
 ) -> tuple[str, tuple[str, ...]] | ToolFailure:
@@ -159,6 +168,8 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
     """
     fresh = state.with_(
         agent=limit_receiver(state, prepared.receiver),
+        brief=_bind_brief(state),
+        session=_limit_session(state, prepared.receiver),
         handoffs=state.handoffs + 1,
         journal=(*state.journal, prepared.record),
         provider_state={},
@@ -176,6 +187,21 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
     return measure_context(append_items(fresh, UserTurn(text=prepared.words, origin="notice")))
 
 
+def _bind_brief(state: RunState) -> RunMetadata:
+    """Return whom the run works for; in what domains it acts unasked is the sender's word too."""
+    domains = collect_sensitive_domains(state.agent.triggers, state.brief)
+    return state.brief.copy_with({"sensitive_domains": domains})
+
+
+def _limit_session(state: RunState, receiver: AgentSnapshot) -> SessionState | None:
+    """Return a session in which later messages have no more than the receiver's limits either."""
+    session = state.session
+    if session is None:
+        return None
+    lower = Budget.model_validate(receiver.budget.model_dump())
+    return session.with_(limits=budgets.cap_limits(session.limits, lower))
+
+
 def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
     """
     Return the receiver as it goes on with this run: nothing that bound the sender is lost.
@@ -191,6 +217,7 @@ def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
             receiver.budget, Budget.model_validate(sender.budget.model_dump())
         ),
         "guardrails": (*receiver.guardrails, *looking),
+        "review": _join_reviews(sender.review, receiver.review),
         "companions": (
             *receiver.companions,
             *(one for one in _find_undos(sender) if one.name not in known),
@@ -203,6 +230,25 @@ def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
         changes["stream"] = False  # words that its guardrails have yet to see are told to nobody
     cut = receiver.copy_with(changes)
     return cut.with_(prefix_digest=cut.prefix.digest)
+
+
+def _join_reviews(sender: Requirement, receiver: Requirement) -> Requirement:
+    """Return what a review takes: the stricter, by whom the receiver names, or else the sender."""
+    strength = "strong" if "strong" in {sender.strength, receiver.strength} else "plain"
+    named = receiver if receiver.groups else sender
+    return named.copy_with(
+        {
+            "strength": strength,
+            "count": max(sender.count, receiver.count),
+            "methods": sender.methods or receiver.methods,
+            "max_auth_age": _find_lower(sender.max_auth_age, receiver.max_auth_age),
+            "valid_for": _find_lower(sender.valid_for, receiver.valid_for),
+        }
+    )
+
+
+def _find_lower(one: float | None, other: float | None) -> float | None:
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def _find_undos(sender: AgentSnapshot) -> tuple[ToolContract, ...]:

@@ -5,10 +5,12 @@ from temporalio.exceptions import FailureError
 
 from holdfast.contracts.calls import ToolCall, ToolResult
 from holdfast.contracts.control import Delegation
+from holdfast.contracts.decisions import Decided
 from holdfast.contracts.state import CallState, RunState
 from holdfast.run import tool_results
 from holdfast.run.delegation.handoffs import (
     PreparedHandoff,
+    build_load_denial,
     build_open_failure,
     build_record,
     build_second_denial,
@@ -88,6 +90,8 @@ async def _load_context(
     contract = run.state.agent.find_any_tool(delegation.prepare)
     if contract is None or not isinstance(call.call, ToolCall):
         return None
+    if isinstance(call.ruling, Decided) and call.ruling.companion_forbidden:
+        return build_load_denial(call, contract.name)
     invocation = build_invocation(run.state, call.call).with_(
         purpose="prepare", basis=contract.risk
     )

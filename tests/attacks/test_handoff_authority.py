@@ -1,0 +1,135 @@
+"""What bound a sender binds who goes on with its run: domains, reviews, limits, prohibitions."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import Agent, App, Handoff, HandoffData, Requirement, Risk, tool
+from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.control import Delegation, Triggers
+from holdfast.contracts.journal import HandoffRecord
+from holdfast.contracts.sessions.messages import MessageSignal, SessionInput
+from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop, StopReason
+from holdfast.run.delegation.handoffs import (
+    PreparedHandoff,
+    build_record,
+    hand_over,
+    limit_receiver,
+)
+from holdfast.run.sessions import messages
+from holdfast.run.sessions.opening import start_session
+from holdfast.run.transcript import halt
+from holdfast.testing import Script, call, say
+from tests.builders import IDS, NOW, a_call, a_state, an_agent, asked_for
+from tests.control.controlled import asked_to_review
+from tests.memory.runs import MemoryRuns
+from tests.sample import IMPATIENT, TOOLS, lines, note
+from tests.workflows.test_handoffs import TRANSFER, bureau, later
+from tests.workflows.test_permissions import policy
+
+
+async def test_a_receiver_does_nothing_unread_in_a_domain_of_the_sender(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """The sender's run waits for people there, and goes on waiting with another agent."""
+    # HO-08 ES-08
+    log = str(tmp_path / "log")
+    triage = Agent(
+        name="triage",
+        models=["scripted:triage"],
+        handoffs=[Handoff("billing", when="money questions")],
+        triggers=Triggers(sensitive_domains=("health",)),
+        instructions="x",
+        settings=IMPATIENT,
+    )
+    billing = Agent(
+        name="billing",
+        models=["scripted:billing"],
+        tools=TOOLS,
+        instructions="x",
+        settings=IMPATIENT,
+    )
+    words: Script = later(call("write", log=log, text="a"), say("It is done."))
+    app = App(agents=[triage, billing], scripts={"triage": [TRANSFER], "billing": words})
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage", domain="health")
+        review = await asked_to_review(run)
+        before = lines(log)
+        await run.approve(review.request_id)
+        result = await run.result()
+
+    assert (review.subject, before) == ("domain:health", [])
+    assert result.answer == "It is done."
+
+
+@pytest.mark.parametrize("forbidden", [True, False])
+async def test_nothing_is_loaded_by_a_forbidden_tool(
+    memory_runs: MemoryRuns, tmp_path: Path, forbidden: bool
+) -> None:
+    """What loads for a receiver is ruled on like what finds out about a write."""
+    # HO-06 PF-01
+    log = tmp_path / "log"
+
+    @tool(risk=Risk.READ_ONLY)
+    async def load(goal: str) -> HandoffData:
+        """Load what billing needs to know."""
+        note(str(log), "loaded")
+        return HandoffData(architecture="one ledger")
+
+    name = "load" if forbidden else "unload"
+    rules = policy(tmp_path, f"{{id: no, effect: forbid, match: {{tools: [{name}]}}}}")
+    app = bureau([TRANSFER, say("No.")], later(say("No.")), prepare=load, rules=rules)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage")
+        await run.result()
+        (found,) = await run.results()
+
+    assert lines(str(log)) == ([] if forbidden else ["loaded"])
+    assert isinstance(found, ToolFailure) is forbidden
+    assert "the policy forbids 'load'" in str(found) or not forbidden
+
+
+def test_reviews_take_what_the_sender_wants_too() -> None:
+    """A guardrail of the sender that asks people goes on asking those that it may."""
+    strict = Requirement(strength="strong", groups=("finance",), count=2, valid_for=60)
+    lax = Requirement(groups=("anybody",), valid_for=3600)
+    agent = Agent(name="a", instructions="x", models=["scripted:a"], review=strict)
+    other = Agent(name="b", instructions="x", models=["scripted:a"], review=lax)
+    state = a_state().with_(agent=agent.snapshot())
+
+    receiver = limit_receiver(state, other.snapshot())
+    back = limit_receiver(state.with_(agent=other.snapshot()), agent.snapshot())
+
+    assert receiver.review == strict.copy_with({"groups": ("anybody",)})
+    assert back.review == strict
+
+
+def test_later_messages_of_a_session_have_the_receivers_limits_too() -> None:
+    """The work on each begins with those of the agent that the session was opened with."""
+    # SE-06
+    given = SessionInput(agent="it")
+    began = start_session(
+        given, an_agent(budget={"max_steps": 20, "max_tool_calls": 9}), NOW, **IDS
+    )
+    receiver = an_agent(name="billing", budget={"max_steps": 3})
+    for number in range(2):
+        said = MessageSignal(message_id=f"m-{number}", text="hello")
+        began, _ = messages.accept_message(began, said, NOW)
+        began = messages.take_message(began, NOW)
+        if number == 0:
+            record = a_record_of_handoff(began)
+            began = hand_over(began, PreparedHandoff(receiver, record, "go on"))
+            began = messages.end_message(halt(began, STOPPED, NOW), NOW)
+
+    assert (began.agent.name, began.agent.budget.max_steps) == ("billing", 3)
+    assert began.agent.budget.max_tool_calls == 9
+
+
+STOPPED = Stop.because(StopReason.TOLD_TO_STOP, "enough")
+
+
+def a_record_of_handoff(state: RunState) -> HandoffRecord:
+    delegation = Delegation(tool="transfer_to_billing", at_once=1, budget_share=1, handoff=True)
+    call = asked_for(a_call("transfer_to_billing", goal="x")).calls[0]
+    return build_record(state, call, "billing", NOW, (), delegation=delegation)
