@@ -15,6 +15,7 @@ from tests.control.test_stops import answered, begun, keep
 from tests.memory.runs import MemoryRuns
 from tests.running import AnyRun, Runs
 from tests.sample import TOOLS, lines, scripted
+from tests.workflows.delegating import ask, desk, holding
 from tests.workflows.tiered import written
 
 NOW: JsonObject = {"text": "the other one", "by": "dana", "now": True}
@@ -38,7 +39,7 @@ def busy_once() -> Script:
 
 async def test_a_model_under_way_reads_them_next(memory_runs: MemoryRuns) -> None:
     """The call is broken off, and the words are in the one that follows."""
-    # LP-08
+    # LP-08 BY-44
     async with memory_runs.working(chained(busy_once())):
         run = await memory_runs.start("it")
         await begun(run, "model scripted:1")
@@ -68,7 +69,7 @@ async def test_reads_are_broken_off_for_them(
     memory_runs: MemoryRuns, tmp_path: Path, *, now: bool
 ) -> None:
     """A read under way has a result that says so; without `now` it goes on as ever."""
-    # BY-08
+    # BY-08 BY-44
     log = tmp_path / "log"
     script = [call("hold", log=str(log)), say("done")]
     async with memory_runs.working(chained(script)):
@@ -88,7 +89,7 @@ async def test_reads_are_broken_off_for_them(
 
 async def test_a_write_is_never_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A call that changes something comes to its end, and the words are read after it."""
-    # BY-08
+    # BY-08 BY-44
     log = tmp_path / "log"
     script = [call("keep", log=str(log), title="a"), say("done")]
     async with memory_runs.working(scripted(script, tools=(*TOOLS, keep))):
@@ -169,3 +170,44 @@ async def test_what_guards_calls_is_not_broken_off(
 
     assert (still, result.answer) == (("guardrail:careful",), "done")
     assert lines(log) == ["begin x", "end x"]
+
+
+async def test_who_is_asked_is_asked_on(memory_runs: MemoryRuns, tmp_path: Path) -> None:
+    """A wait for people is none that words end: it stays, and they are read behind it."""
+    # BY-44
+    async with memory_runs.working(
+        scripted([call("send", log=str(tmp_path / "log"), text="x"), say("done")])
+    ):
+        run = await memory_runs.start("it")
+        asked = await run.asked_for_approval()
+        await run.signal("steer", NOW)
+        still = await run.pending()
+        await run.approve(asked.request_id)
+        result = await run.result()
+        heard, statuses = await said(run), await answered(run)
+        await memory_runs.stories(run)
+
+    assert still == (asked,)
+    assert (result.status, result.answer) == ("completed", "done")
+    assert (heard, statuses) == (["the other one"], {"send": "ok"})
+
+
+async def test_no_part_of_a_run_is_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> None:
+    """What works for a run comes to its end, reads too: the words are for who gave the task."""
+    # BY-44
+    log = tmp_path / "log"
+    app = desk([ask("tides"), say("It is so.")], holding(log))
+    async with memory_runs.working(app):
+        run = await memory_runs.start("desk")
+        await written(log)
+        await run.signal("steer", NOW)
+        Path(f"{log}.go").touch()
+        result = await run.result()
+        heard, statuses = await said(run), await answered(run)
+        part = run.part("1-researcher")
+        theirs = await said(part), await answered(part)
+        await memory_runs.stories(run)
+
+    assert (result.status, result.answer) == ("completed", "It is so.")
+    assert (heard, statuses) == (["the other one"], {"delegate_to_researcher": "ok"})
+    assert theirs == ([], {"hold": "ok"})

@@ -75,7 +75,7 @@ async def test_before_a_model_is_asked(memory_runs: MemoryRuns) -> None:
 
 async def test_a_model_under_way_is_broken_off(memory_runs: MemoryRuns) -> None:
     """Nobody waits for a model that is asked; of what it says nothing counts."""
-    # LP-08
+    # LP-08 BY-44
     async with memory_runs.working(chained(lambda _: broken("overloaded", wait=600))):
         run = await memory_runs.start("it")
         await begun(run, "model scripted:1")
@@ -89,7 +89,7 @@ async def test_a_model_under_way_is_broken_off(memory_runs: MemoryRuns) -> None:
 
 async def test_reads_are_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A read under way is ended, and what hasn't begun doesn't begin; each call has a result."""
-    # BY-08 T-44
+    # BY-08 BY-44 T-44
     log = tmp_path / "log"
     script = [calls(call("hold", log=str(log)), call("write", log=str(log), text="x"))]
     async with memory_runs.working(chained(script)):
@@ -107,7 +107,7 @@ async def test_reads_are_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> 
 
 async def test_a_write_comes_to_its_end(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A write under way is waited for; its result is in the transcript, its effect in the end."""
-    # BY-08
+    # BY-08 BY-44
     log = tmp_path / "log"
     script = [
         calls(*(call("keep", log=str(log), title=one) for one in "ab")),
@@ -152,7 +152,7 @@ async def test_nobody_is_asked_any_more(
     memory_runs: MemoryRuns, tmp_path: Path, *, suspended: bool
 ) -> None:
     """What waited for people is withdrawn; an approval that comes then changes nothing."""
-    # T-17 T-44
+    # BY-44 T-17 T-44
     log = tmp_path / "log"
     async with memory_runs.working(chained([call("send", log=str(log), text="hi")])):
         run = await memory_runs.start("it")

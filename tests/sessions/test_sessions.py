@@ -1,11 +1,14 @@
 """A session from outside: messages in their order, their outcomes, what was said, its end."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from holdfast.testing import call, say
+from tests.control.controlled import chained
+from tests.control.test_steers_now import busy_once
 from tests.sample import scripted, told
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talks
@@ -222,3 +225,18 @@ async def test_who_approves_hasnt_sent_what_is_worked_on(talks: Talks) -> None:
         assert str(await talk.answer("m-1")).startswith("send ")
 
     assert answers == ["self_approval", "accepted"]
+    assert answers == ["self_approval", "self_approval", "accepted"]
+
+
+async def test_words_that_cant_wait_break_off_a_model_in_a_session(talks: Talks) -> None:
+    """The message that is worked on is answered with them in mind, and the session goes on."""
+    # BY-44
+    async with talks.working(chained(busy_once())):
+        talk = talks.talk()
+        await talk.say("m-1", "which one?")
+        while "model scripted:1" not in (await talk.ask("status"))["in_flight"]:  # pyright: ignore[reportOperatorIssue] -- a list  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        await talk.signal("steer", {"text": "the other one", "now": True})
+        assert await talk.answer("m-1") == "done"
+        assert await talk.exchange("m-2", "and now?") == "done"
+        assert await talk.replayed() == 1
