@@ -46,6 +46,12 @@ async def read_slowly() -> str:
     return "read"
 
 
+@tool(risk=Risk.WRITE_INTERNAL, timeout=10, rollback="delete it by hand")
+async def post(text: str) -> str:
+    """Post a text, which somebody must approve."""
+    return f"posted {len(text)} characters"
+
+
 @guardrail(layer="pre_execution", local=True)
 async def small_numbers(subject: Subject, _: GuardrailContext) -> GuardrailResult:
     """Look at every call, quickly."""
@@ -81,6 +87,7 @@ app = App(
             ("ordinary", "scripted:ordinary", [read_record]),
             ("local", "scripted:local", [read_record_locally]),
             ("asks", "scripted:asks", [ask_user]),
+            ("approved", "scripted:approved", [post]),
             ("slow tool", "scripted:slow-tool", [read_slowly]),
             ("slow model", "scripted:slow-model", []),
             ("via anthropic", "anthropic:claude-sonnet-5", [read_record]),
@@ -102,6 +109,7 @@ app = App(
         "ordinary": many_steps,
         "local": many_local_steps,
         "asks": [call("ask_user", question="Which records?"), say("ok")],
+        "approved": [call("post", text="hello"), say("ok")],
         "slow-tool": [call("read_slowly"), say("ok")],
         "slow-model": answer_slowly,
     },

@@ -1,4 +1,4 @@
-"""How soon those who watch a run read what its provider says."""
+"""How soon those who watch a run read what its provider says, and what that costs everybody."""
 
 import asyncio
 import json
@@ -6,12 +6,14 @@ import statistics
 import time
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
 from uuid import uuid4
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
 
-from bench.processes import worker_process
+from bench.processes import WorkerProcess, worker_process
 from holdfast.client import Run
 from holdfast.client.event_data import TextDelta
 from holdfast.contracts.base import JsonObject
@@ -20,45 +22,132 @@ from holdfast.contracts.run import WORKFLOW_TYPE
 PIECES, PIECE_SECONDS = 400, 0.02
 """Pieces of a reply, one behind the other; each is the moment at which it was sent."""
 
-CASES = ((1.0, 1), (1.0, 100), (0.25, 1), (0.25, 100))
+CASES = ((1.0, 0), (1.0, 1), (1.0, 100), (0.25, 1), (0.25, 100))
 """Seconds between two looks, and how many watch."""
+
+REQUESTS = {"temporal_request", "temporal_long_request"}
+"""What the SDK counts: each is one request to the server."""
+
+DECISIONS, POLL, SETTLE = 10, 0.02, 2.0
+"""
+How many approvals are timed, one after the other; seconds between two looks for a request, and
+until all who watch have read what there is.
+"""
+
+
+class Watchers(NamedTuple):
+    """Clients of one process that watch; its SDK counts what it asks the server."""
+
+    client: Client
+    counted: MetricBuffer
+
+    @classmethod
+    async def connect(cls, address: str, like: Client) -> "Watchers":
+        counted = MetricBuffer(100_000)
+        runtime = Runtime(telemetry=TelemetryConfig(metrics=counted))
+        client = await Client.connect(address, runtime=runtime, data_converter=like.data_converter)
+        return cls(client, counted)
+
+    def count_requests(self) -> int:
+        """Return how many requests there were since the last time."""
+        told = self.counted.retrieve_updates()
+        return sum(int(one.value) for one in told if one.metric.name in REQUESTS)
+
+
+class Watched(NamedTuple):
+    """One run: the delays of all words for all who watch, in seconds, and what it cost."""
+
+    delays: list[float]
+    history_bytes: int
+    requests_per_second: float
+    worker_cpu_seconds: float
 
 
 async def live(client: Client) -> None:
-    """Print how long words take from the provider to those who watch: median and p99."""
+    """Print how long words take to those who watch, and what the run and the server have of it."""
     print("\nWords while they come: from the provider's delta to whoever watches")
-    print(f"{'':40}{'median':>10}{'p99':>10}{'bytes':>10}", flush=True)
+    print(
+        f"{'':34}{'median':>10}{'p99':>10}{'bytes':>10}{'requests/s':>12}{'worker CPU':>12}",
+        flush=True,
+    )
+    target = client.service_client.config.target_host
+    watchers = await Watchers.connect(target, client)
     async with _provider() as address:
         found = {
             "ANTHROPIC_API_KEY": "none",
             "ANTHROPIC_BASE_URL": address,
             "NO_PROXY": "127.0.0.1",
         }
-        target = client.service_client.config.target_host
         async with worker_process(target, "ours", environment=found) as worker:
-            for seconds, watchers in ((1.0, 0), *CASES):
-                delays, size = await _measure(client, worker.queue, seconds, watchers)
-                name = f"{watchers} watch, a look every {seconds:g} s"
-                cuts = statistics.quantiles(delays, n=100) if delays else []
-                figures = f"{cuts[49]:8.2f} s{cuts[98]:8.2f} s" if cuts else f"{'':20}"
-                print(f"{name:40}{figures}{size:10,}", flush=True)
+            for seconds, many in CASES:
+                _print_watched(
+                    f"{many} watch, a look every {seconds:g} s",
+                    await _measure(client, watchers, worker, seconds, many),
+                )
+    await _decide(client, watchers)
+
+
+def _print_watched(name: str, found: Watched) -> None:
+    cuts = statistics.quantiles(found.delays, n=100) if found.delays else []
+    delays = f"{cuts[49]:8.2f} s{cuts[98]:8.2f} s" if cuts else f"{'':20}"
+    cost = f"{found.requests_per_second:12.1f}{1_000 * found.worker_cpu_seconds:9.0f} ms"
+    print(f"{name:34}{delays}{found.history_bytes:10,}{cost}", flush=True)
 
 
 async def _measure(
-    client: Client, queue: str, seconds: float, watchers: int
-) -> tuple[list[float], int]:
-    """Return the delays of all words for all who watch, and the bytes of the run's history."""
+    client: Client, watchers: Watchers, worker: WorkerProcess, seconds: float, many: int
+) -> Watched:
+    before, began = worker.cpu_seconds(), time.monotonic()
+    watchers.count_requests()
     handle = await client.start_workflow(
         WORKFLOW_TYPE,
         {"agent": "via anthropic", "input": "0", "stream": True},
         id=f"live-{uuid4().hex[:12]}",
-        task_queue=queue,
+        task_queue=worker.queue,
     )
-    run = Run(client, handle.id)
-    found = await asyncio.gather(*(_watch(run, seconds) for _ in range(watchers)))
+    run = Run(watchers.client, handle.id)
+    found = await asyncio.gather(*(_watch(run, seconds) for _ in range(many)))
     await handle.result()
+    asked = watchers.count_requests() / (time.monotonic() - began)
+    used = worker.cpu_seconds() - before
     size = (await handle.describe()).raw_description.workflow_execution_info.history_size_bytes
-    return [delay for delays in found for delay in delays], size
+    return Watched([delay for delays in found for delay in delays], size, asked, used)
+
+
+async def _decide(client: Client, watchers: Watchers) -> None:
+    """Print how long an approval takes until its answer, while so many watch the run."""
+    print("\nAn approval, from the update `decide` to its answer")
+    print(f"{'':34}{'median':>10}{'slowest':>10}", flush=True)
+    target = client.service_client.config.target_host
+    async with worker_process(target, "ours") as worker:
+        for many in (0, 1, 100):
+            times = [await _approve(client, watchers, worker, many) for _ in range(DECISIONS)]
+            median, slowest = 1_000 * statistics.median(times), 1_000 * max(times)
+            print(f"{f'{many} watch':34}{median:7.1f} ms{slowest:7.1f} ms", flush=True)
+
+
+async def _approve(client: Client, watchers: Watchers, worker: WorkerProcess, many: int) -> float:
+    handle = await client.start_workflow(
+        WORKFLOW_TYPE,
+        {"agent": "approved", "input": "go"},
+        id=f"decide-{uuid4().hex[:12]}",
+        task_queue=worker.queue,
+    )
+    run = Run(watchers.client, handle.id)
+    watching = [asyncio.create_task(_watch(run, 1.0)) for _ in range(many)]
+    waiting = False
+    while not waiting:
+        await asyncio.sleep(POLL)
+        with suppress(WorkflowQueryFailedError):  # it is still being opened
+            waiting = bool(await handle.query("pending"))
+    await asyncio.sleep(SETTLE)
+    began = time.monotonic()
+    decision = {"request_id": "req-1", "decision": "approve", "approver": "dana"}
+    await handle.execute_update("decide", decision)  # pyright: ignore[reportUnknownMemberType] -- its overloads
+    took = time.monotonic() - began
+    await handle.result()
+    await asyncio.gather(*watching)
+    return took
 
 
 async def _watch(run: Run, seconds: float) -> list[float]:
