@@ -18,6 +18,7 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
+from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
@@ -40,9 +41,9 @@ PLAN_FIRST = UserTurn(
 """What the model of a run is told that changes nothing before its plan is approved."""
 
 
-def has_approved_plan(state: RunState, results: Iterable[ToolResult]) -> bool:
+def has_approved_plan(agent: AgentSnapshot, results: Iterable[ToolResult]) -> bool:
     """Whether one of these results is that of a plan which a person has approved."""
-    tool = state.agent.find_tool(_PLAN_TOOL)
+    tool = agent.find_tool(_PLAN_TOOL)
     if tool is None or tool.permission != "approval":  # of an app's own, that nobody approves
         return False
     return any(isinstance(one, ToolSuccess) and one.name == _PLAN_TOOL for one in results)

@@ -225,7 +225,7 @@ def after_tools(
         results,
     )
     state = _with_unresolved_calls(state, unresolved)
-    planning = state.planning and not tool_results.has_approved_plan(state, results)
+    planning = state.planning and not tool_results.has_approved_plan(state.agent, results)
     return close_turn_if_complete(state.with_(planning=planning), now)
 
 

@@ -19,6 +19,7 @@ from holdfast.contracts.signals import RefusedMessage
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
+from holdfast.run import tool_results
 from holdfast.run.summaries import subject_line
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS
 from holdfast.trace import controlled
@@ -231,7 +232,6 @@ def _build_worker_view(
 def read_view(trace: Trace) -> RunView:
     """Return where a run stands, by its history alone."""
     refused = _find_refusals(trace)
-    turns = [turn for turn in trace.turns if turn.ended_at is not None and turn.error is None]
     shown = redact_trace(trace)
     result, tried = shown.result, controlled.find_approaches(shown)
     return RunView(
@@ -241,6 +241,7 @@ def read_view(trace: Trace) -> RunView:
         tenant=trace.brief.tenant if trace.brief else None,
         actor=trace.brief.actor if trace.brief else None,
         retry_of=trace.brief.retry_of if trace.brief else None,
+        planning=_is_planning(trace),
         status=trace.status,
         in_flight=trace.in_flight,
         waits_for=tuple(_waits_for(trace, asked) for asked in trace.waiting),
@@ -249,7 +250,7 @@ def read_view(trace: Trace) -> RunView:
         step=result.steps if result else trace.steps,
         tool_calls=trace.tool_calls,
         hosted_calls=trace.hosted_calls,
-        model=result.model if result else (turns[-1].model if turns else None),
+        model=result.model if result else (trace.turns[-1].model if trace.turns else None),
         answer=result.answer if result else None,
         confidence=result.confidence if result else None,
         stop=result.stop if result else None,
@@ -272,6 +273,13 @@ def read_view(trace: Trace) -> RunView:
         effects=result.effects if result else (),
         unresolved=result.unresolved if result else (),
     )
+
+
+def _is_planning(trace: Trace) -> bool:
+    if trace.brief is None or trace.brief.mode != "plan" or trace.agent is None:
+        return False
+    results = (one.result for one in trace.calls if one.result is not None)
+    return not tool_results.has_approved_plan(trace.agent, results)
 
 
 def _find_hand_backs(trace: Trace) -> tuple[str, ...]:

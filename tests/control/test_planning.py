@@ -66,9 +66,9 @@ def test_a_plan_that_nobody_has_to_approve_ends_nothing() -> None:
     own = a_state(tools=(a_contract("submit_plan"),))
     ours = a_state(tools=(submit_plan.contract,))
 
-    assert not tool_results.has_approved_plan(own, (a_success(plan),))
-    assert tool_results.has_approved_plan(ours, (a_success(plan),))
-    assert not tool_results.has_approved_plan(ours, (a_success(a_call("look")),))
+    assert not tool_results.has_approved_plan(own.agent, (a_success(plan),))
+    assert tool_results.has_approved_plan(ours.agent, (a_success(plan),))
+    assert not tool_results.has_approved_plan(ours.agent, (a_success(a_call("look")),))
 
 
 def test_a_run_that_plans_is_decided_as_one() -> None:

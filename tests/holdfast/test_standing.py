@@ -7,9 +7,11 @@ import pytest
 from holdfast.cli.standing import read_view
 from holdfast.contracts.approvals import Escalation, Question, Review
 from holdfast.contracts.control import ProviderWait, Waiting
+from holdfast.contracts.run import RunInput
 from holdfast.contracts.tools import Risk
 from holdfast.run.requests import describe_opening
 from holdfast.run.summaries import request_line, wait_line
+from holdfast.tools import submit_plan
 from holdfast.trace.transcript import lines
 from tests.builders import (
     LATER,
@@ -19,6 +21,8 @@ from tests.builders import (
     a_question,
     a_request,
     a_state,
+    a_success,
+    allowed,
     an_agent,
     an_escalation,
     to_approve,
@@ -94,8 +98,23 @@ def test_a_wait_for_a_provider_is_read_from_history() -> None:
     written.answered("done")
 
     shown = read_view(waiting)
-    assert (shown.status, shown.in_flight) == ("waiting", ())
+    assert (shown.status, shown.in_flight, shown.model) == ("waiting", (), "scripted:it")
     assert shown.waiting == Waiting(reason=wait_line(WAIT), until=WAIT.until)
     assert "scripted:it: overloaded: 503" in str(list(lines(waiting))[-1])
     over = read_view(read(written))
     assert (over.status, over.waiting) == ("running", None)
+
+
+def test_a_run_that_plans_is_shown_as_one() -> None:
+    """Until its plan is approved and has run."""
+    # BY-18
+    plan = a_call("submit_plan", "c1", goal="tell them", steps=["send it"])
+    written = Written(RunInput(agent="it", input="go", mode="plan"))
+    written.opened(an_agent(tools=(submit_plan.contract,)))
+    written.asked(plan)
+    planning = read_view(read(written)).planning
+    written.ruled(allowed(plan))
+    written.runs("submit_plan", a_success(plan), call_id="c1")
+
+    assert planning
+    assert not read_view(read(written)).planning
