@@ -20,7 +20,7 @@ _OVER = {
 }
 
 MAX_EARLIER_EXECUTIONS = 20
-"""How many are looked at for one that began."""
+"""How many are looked at for one that began, and as many that failed."""
 
 NEVER_BEGAN = "never began"
 """What an execution says of itself that had an input which it couldn't use."""
@@ -47,8 +47,13 @@ class TemporalEarlierSessions:
     async def find(self, session_id: str, own: str) -> tuple[Execution, ...]:
         """Return those that are over, the latest first, without the asker's *own*."""
         query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
+        # Those that were refused have failed: however many there are, they hide no others.
         found = [
-            one async for one in self._client.list_workflows(query, limit=MAX_EARLIER_EXECUTIONS)
+            one
+            for status in ("!=", "=")
+            async for one in self._client.list_workflows(
+                f"{query} AND ExecutionStatus {status} 'Failed'", limit=MAX_EARLIER_EXECUTIONS
+            )
         ]
         found.sort(key=lambda one: one.start_time, reverse=True)
         named = [Execution(session_id, one.run_id) for one in found if one.run_id != own]

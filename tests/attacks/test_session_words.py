@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
-from temporalio.client import WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from holdfast import approvers, signing
 from holdfast.client import Holdfast
@@ -205,3 +205,25 @@ def test_words_that_no_model_has_read_are_told_as_refused() -> None:
     history.tells(*told)
     assert [one.accepted for one in read(history).messages] == [True, False, False]
     assert [one.code for one in state.refused] == ["over", "over"]
+
+
+@pytest.mark.parametrize("archived", [True, False])
+async def test_who_may_not_open_a_session_replaces_none(
+    runs: Runs, tmp_path: Path, archived: bool
+) -> None:
+    """Refused as often as they like: nothing of them is taken for how it was left."""
+    # SE-02
+    talks = Talks(runs, f"file:{tmp_path / 'archive'}" if archived else None)
+    async with talks.working(scripted(echo)):
+        talk = talks.talk(tenant="acme")
+        await talk.exchange("m-1", "one")
+        await talk.close()
+        stranger = talks.talk(talk.id, tenant="evil")
+        for number in range(2):
+            await stranger.say(f"e-{number}", "mine")
+            with pytest.raises(WorkflowFailureError) as refused:
+                await asyncio.wait_for(stranger.handle.result(), 60)
+            assert "there is no session" in str(refused.value.cause)
+        answer = await talk.exchange("m-2", "two")
+
+    assert answer == "one + two"

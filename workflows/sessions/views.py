@@ -71,8 +71,11 @@ def show_archive(
     """
     Answer the query `archive`: what the session goes on with that was ended from outside.
 
-    Where answers are withheld only who has read in history what the model was asked is told.
+    One that was refused leaves nothing, so that who may not open a session replaces none. Where
+    answers are withheld only who has read in history what the model was asked is told.
     """
+    if not state.agent.prefix_digest:  # its agent was never opened: it was refused
+        raise ApplicationError("this session never began")
     proofs = {state.sent.digest, state.head.digest}
     if state.withholds and state.head.digest and query.digest not in proofs - {""}:
         raise ApplicationError("that is not the digest of what its model was shown last")
