@@ -1,5 +1,6 @@
 """What people say to a run, and what became of that: the closed set of signals."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal, Self, TypeAlias
 
@@ -63,7 +64,7 @@ class ResolutionSignal(_Decision):
     by: Name | None = None
 
 
-class _ControlSignal(_Signable):
+class ControlSignal(_Signable):
     """A signal about no request; `by` is who sends it, as they say."""
 
     by: Name | None = None
@@ -72,8 +73,18 @@ class _ControlSignal(_Signable):
         """Return a copy by this person, whom a token proves or who nobody doubts."""
         return self.copy_with({"by": name or None})
 
+    @property
+    def words(self) -> str:
+        """What is said."""
+        return ""
 
-class SteerSignal(_ControlSignal):
+    @property
+    def why(self) -> str:
+        """The reason beside that."""
+        return ""
+
+
+class SteerSignal(ControlSignal):
     """
     The signal `steer`: words for the model, before its next turn.
 
@@ -84,23 +95,43 @@ class SteerSignal(_ControlSignal):
     now: bool = False
     reason: Text | None = None
 
+    @property
+    def words(self) -> str:
+        return self.text
 
-class SuspensionSignal(_ControlSignal):
+    @property
+    def why(self) -> str:
+        return self.reason or ""
+
+
+class SuspensionSignal(ControlSignal):
     """The signals `suspend` and `resume`; `by` is who sends them, as they say."""
 
     reason: Text | None = None
 
+    @property
+    def why(self) -> str:
+        return self.reason or ""
 
-class StopSignal(_ControlSignal):
+
+class StopSignal(ControlSignal):
     """The signal `stop`: the run ends with a result; `by` is who sends it, as they say."""
 
     reason: Text
 
+    @property
+    def words(self) -> str:
+        return self.reason
 
-class CloseSignal(_ControlSignal):
+
+class CloseSignal(ControlSignal):
     """The signal `close`: a session ends when what was said before is answered."""
 
     reason: Text | None = None
+
+    @property
+    def why(self) -> str:
+        return self.reason or ""
 
 
 class HeldSignal(Inbound):
@@ -109,8 +140,27 @@ class HeldSignal(Inbound):
     run_id: str
 
 
-SignedSignal = Literal["answer", "resolution", "steer", "suspend", "resume", "stop", "close"]
+ControlName = Literal["steer", "suspend", "resume", "stop", "close"]
+
+SignedSignal = Literal["answer", "resolution"] | ControlName
 """The signals for which a policy may want a signature; an approval's is asked for by its rule."""
+
+Control: TypeAlias = SteerSignal | SuspensionSignal | StopSignal | CloseSignal
+"""A signal about no request. What it does is in run/inbound/controls.py."""
+
+CONTROL_SIGNALS: Mapping[ControlName, type[Control]] = {
+    "steer": SteerSignal,
+    "suspend": SuspensionSignal,
+    "resume": SuspensionSignal,
+    "stop": StopSignal,
+}
+"""Those that every run hears, by name."""
+
+CONTROL_NAMES: Mapping[str, ControlName] = {
+    **{name: name for name in CONTROL_SIGNALS},
+    "close": "close",
+}
+"""Those that a session alone hears among them."""
 
 
 class ControlMessage(Contract):
@@ -182,3 +232,14 @@ class RefusedMessage(Contract):
 
 Message: TypeAlias = ApprovalSignal | AnswerSignal | ResolutionSignal
 """What a person says to a request."""
+
+RunSignal: TypeAlias = Message | Control | HeldSignal
+
+RUN_SIGNALS: Mapping[str, type[RunSignal]] = {
+    "approval": ApprovalSignal,
+    "answer": AnswerSignal,
+    "resolution": ResolutionSignal,
+    **CONTROL_SIGNALS,
+    "held": HeldSignal,
+}
+"""What a run hears, by name."""

@@ -30,7 +30,7 @@ from holdfast.contracts.signals import OutcomeCode
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.transcript import UserTurn
-from holdfast.run.summaries import subject_line
+from holdfast.run.texts.requests import subject_line
 
 KEEP_LAST_CLOSED = 100
 """How many closed requests the state keeps, to tell a late message what it missed."""

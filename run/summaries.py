@@ -7,14 +7,8 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from holdfast.contracts.approvals import (
-    Approvable,
-    ApprovalRequest,
     ControlVerdict,
-    Escalation,
     JudgeInput,
-    Question,
-    Request,
-    Review,
     Verdict,
 )
 from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
@@ -33,18 +27,13 @@ from holdfast.contracts.journal import (
     RequestEscalated,
     RequestOpened,
 )
-from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
     Message,
     ResolutionSignal,
 )
-from holdfast.contracts.texts import MAX_LINE_CHARS, escape_invisible, one_line, shorten
-
-_DIGEST_PREFIX_CHARS = 16
-_DIGEST = Pattern(":[0-9a-f]{64}$")
-
+from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 
 _MAX_NAME_CHARS = 60
 
@@ -101,39 +90,6 @@ def ruling_line(ruling: Ruling) -> str:
         way_back = f"; undo {undo.tool}: {undo.verdict} ({undo.rule})" if undo else ""
         return shorten(f"{ruling.tool}: {ruling.decision.verdict} ({ruling.risk}){way_back}")
     return shorten(f"{ruling.tool}: {ruling.type} ({ruling.reason})")
-
-
-def request_line(request: Request) -> str:
-    """Write what a request waits for."""
-    match request:
-        case ApprovalRequest():
-            return shorten(
-                f"{request.request_id} · {request.tool}: approval_required ({request.risk})"
-            )
-        case Review():
-            subject = subject_line(request.subject)
-            return shorten(f"{request.request_id} · review of {subject}: {request.reason}")
-        case Question():
-            return shorten(f"{request.request_id} · question: {request.question}")
-        case Escalation():
-            return shorten(f"{request.request_id} · escalated: {request.reason}")
-
-
-def subject_line(subject: str) -> str:
-    """Write what is reviewed: `domain:payments`, or a guardrail with the beginning of a digest."""
-    shown = _DIGEST.sub(lambda found: found.groups[0][: len(":") + _DIGEST_PREFIX_CHARS], subject)
-    return one_line(shown)
-
-
-def requests_line(requests: tuple[Request, ...]) -> str:
-    """
-    Write on one line what all the requests wait for.
-
-    Nothing but the end of a request has a semicolon: whoever reads the line could take what a
-    model asks or a tool says for another request.
-    """
-    parts = (request_line(request).replace(";", ",") for request in requests)
-    return shorten("; ".join(parts))
 
 
 def message_line(message: Message) -> str:
@@ -221,13 +177,6 @@ def refusals_line(reasons: Sequence[str]) -> str:
     return shorten(f"{len(reasons)} at once, the first: {reasons[0]}")
 
 
-def escalation_line(request: Approvable) -> str:
-    """Write to whom a request goes that nobody decided in time."""
-    groups = " or ".join(request.escalate_to)
-    name = subject_line(request.subject) if isinstance(request, Review) else request.tool
-    return shorten(f"{request.request_id} · {name}: now {groups} may decide too")
-
-
 def journal_line(event: JournalEvent) -> str:
     """Write what happened, where no other line says it."""
     match event:
@@ -268,15 +217,6 @@ def find_provider_wait(timer_line: str) -> str | None:
     return reason if reason != timer_line else None
 
 
-def run_details(summary: str, requests: tuple[Request, ...]) -> str:
-    """Write what a run is and waits for, as the Markdown that the UI shows as current details."""
-    shown = escape_markdown(summary)
-    if not requests:
-        return shown
-    lines = [escape_invisible(_describe_request(request)) for request in requests]
-    return f"{shown}\n\n**Waits for a person**\n\n" + "\n".join(lines)
-
-
 def render_code(text: str) -> str:
     """Write a text as code in Markdown, out of which it doesn't come."""
     inside = text.replace("`", "'")
@@ -286,28 +226,6 @@ def render_code(text: str) -> str:
 def escape_markdown(text: str, limit: int = 500) -> str:
     """Write a text on one line of Markdown, in which nothing of it is markup."""
     return "".join(f"\\{one}" if one in "\\`*[]<>" else one for one in shorten(text, limit))
-
-
-def _describe_request(request: Request) -> str:
-    until = f"{request.expires_at:%Y-%m-%d %H:%M} UTC"
-    match request:
-        case ApprovalRequest():
-            return (
-                f"- `{request.request_id}`: approve {render_code(request.action)}? "
-                f"{escape_markdown(request.reason)} ({request.risk}). Until {until}."
-            )
-        case Review():
-            return (
-                f"- `{request.request_id}`: approve "
-                f"{escape_markdown(subject_line(request.subject))}? "
-                f"{escape_markdown(request.reason)}: {escape_markdown(request.text)}. "
-                f"Until {until}."
-            )
-        case Question():
-            return f"- `{request.request_id}`: {escape_markdown(request.question)} Until {until}."
-        case Escalation():
-            why = escape_markdown(f"{request.reason}; {request.detail}", 1_000)
-            return f"- `{request.request_id}`: {why}. Until {until}."
 
 
 def describe_validation_error(error: ValidationError) -> str:

@@ -20,11 +20,9 @@ from holdfast.contracts.signals import (
     OutcomeCode,
     RefusedMessage,
     ResolutionSignal,
-    StopSignal,
     UsedToken,
 )
 from holdfast.contracts.state import RunState
-from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, escalations, requests, tool_results
 from holdfast.run.summaries import find_sender
 from holdfast.run.transcript import halt
@@ -115,12 +113,6 @@ def expire_requests(state: RunState, now: datetime) -> RunState:
         )
         state = requests.replace_call(state, call.with_(result=failure))
     return state
-
-
-def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
-    """Begin to end a run, as a person says: nobody is asked anything any more."""
-    stop = Stop.because(StopReason.TOLD_TO_STOP, message.reason, ended_by=message.by or "a person")
-    return requests.withdraw_requests(state, now).with_(stopping=stop)
 
 
 def keep_token(state: RunState, proof: Proof, now: datetime) -> RunState:

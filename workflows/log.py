@@ -5,17 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from temporalio import workflow
 
 from holdfast.contracts.approvals import (
-    ApprovalRequest,
     ControlVerdict,
-    Escalation,
-    Question,
     Request,
-    Review,
     Verdict,
 )
 from holdfast.contracts.signals import Message
 from holdfast.contracts.state import RunState
-from holdfast.run.summaries import find_decision, find_sender, subject_line
+from holdfast.run.summaries import find_decision, find_sender
+from holdfast.run.texts.requests import describe
 
 FIELDS = "fields"
 """Where a record of `logging` has them, its event among them."""
@@ -91,16 +88,4 @@ def describe_wait(state: RunState) -> str:
 
 
 def _describe_requests(requests: Sequence[Request]) -> list[str]:
-    return [f"{request.request_id}: {_describe_request(request)}" for request in requests]
-
-
-def _describe_request(request: Request) -> str:
-    match request:
-        case ApprovalRequest():
-            return f"approval of {request.tool} ({request.risk})"
-        case Review():
-            return f"review of {subject_line(request.subject)}"
-        case Question():
-            return "answer to a question"
-        case Escalation():
-            return "how to go on"
+    return [f"{request.request_id}: {describe(request).wait}" for request in requests]

@@ -8,26 +8,17 @@ from temporalio.exceptions import ActivityError
 from temporalio.workflow import ActivityConfig
 
 from holdfast.activities.notifications import NotificationActivities
-from holdfast.contracts.approvals import (
-    ApprovalRequest,
-    Escalation,
-    Question,
-    Request,
-    Review,
-)
+from holdfast.contracts.approvals import Request
 from holdfast.contracts.journal import Notice
 from holdfast.contracts.state import RunState
 from holdfast.contracts.texts import escape_invisible, shorten
-from holdfast.run.summaries import request_line
+from holdfast.run.texts.requests import describe, request_line
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 # A receiver that is down for a night should still hear of what waits in the morning.
 RETRY_POLICY = RetryPolicy(
     initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=10)
 )
-DIGEST_CHARS = 64
-"""Characters; the digest of what is reviewed has so many, and tells a reader nothing."""
-
 SCHEDULE_TO_CLOSE_TIMEOUT = timedelta(days=1)
 
 
@@ -70,24 +61,10 @@ def _build_notice(state: RunState, request: Request) -> Notice:
         tenant=state.brief.tenant,
         request_id=request.request_id,
         kind=request.kind,
-        reason=escape_invisible(_reason(request)),
+        reason=escape_invisible(describe(request).notice),
         requested_at=request.requested_at,
         expires_at=request.expires_at,
     )
-
-
-def _reason(request: Request) -> str:
-    """Say why somebody is needed, in nobody's words but our own: this leaves the house."""
-    match request:
-        case ApprovalRequest():
-            return f"a call of {request.tool} needs approval ({request.risk})"
-        case Question():
-            return "the agent asks a question"
-        case Review():
-            named, _, digest = request.subject.rpartition(":")
-            return f"a review of {request.subject if len(digest) < DIGEST_CHARS else named}"
-        case Escalation():
-            return request.reason.partition(":")[0]
 
 
 def _options(request: Request) -> ActivityConfig:

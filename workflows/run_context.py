@@ -23,13 +23,8 @@ from holdfast.guardrails.detectors import resource_claims
 from holdfast.run import gates, requests, tool_calls, turns, verdicts
 from holdfast.run.delegation.handoffs import PreparedHandoff
 from holdfast.run.limits import budgets
-from holdfast.run.summaries import (
-    escalation_line,
-    journal_line,
-    requests_line,
-    run_details,
-    summarise_run,
-)
+from holdfast.run.summaries import journal_line, summarise_run
+from holdfast.run.texts.requests import escalation_line, requests_line, run_details
 from holdfast.workflows import options
 from holdfast.workflows.log import describe_wait, log_event, log_warning
 from holdfast.workflows.views import find_status

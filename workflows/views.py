@@ -14,7 +14,8 @@ from holdfast.contracts.run import ReportedStatus, StatusReport
 from holdfast.contracts.state import Carryover, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.limits import routing
-from holdfast.run.summaries import request_line, wait_line
+from holdfast.run.summaries import wait_line
+from holdfast.run.texts.requests import request_line
 
 Entry = TypeVar("Entry")
 

@@ -10,6 +10,7 @@ from holdfast.app import load_app
 from holdfast.cli import options, render
 from holdfast.cli.screen import Screen
 from holdfast.contracts.tools import ToolContract
+from holdfast.run.texts.figures import render_value
 from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import describe_fitting
 
@@ -38,7 +39,7 @@ def tools(
     for agent in found.agents:
         for hosted in agent.hosted:
             out.line(f"{hosted.name} (hosted)", "bold")
-            rows = [("  risk", hosted.risk), ("  options", render.field(hosted.options))]
+            rows = [("  risk", hosted.risk), ("  options", render_value(hosted.options))]
             render.show_fields(out, [*rows, ("  agent", agent.name)])
 
 
@@ -46,7 +47,7 @@ def _write_field(name: str, value: JsonValue) -> str:
     """Write a field of a contract, with its unit."""
     if name == "timeout" and isinstance(value, int | float):
         return f"{value:.15g} s"
-    return render.field(value)
+    return render_value(value)
 
 
 def _describe_answer(contract: ToolContract) -> str:

@@ -1,6 +1,6 @@
 """Commands that steer a run, hold it, let it go on and end it, signed where policy wants that."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -10,7 +10,13 @@ from holdfast.client import Holdfast, MessageRefused, NoWorker, Run
 from holdfast.client.messages import build
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import StatusReport
-from holdfast.contracts.signals import SteerSignal, StopSignal, SuspensionSignal
+from holdfast.contracts.signals import (
+    Control,
+    ControlName,
+    SteerSignal,
+    StopSignal,
+    SuspensionSignal,
+)
 
 Reason: TypeAlias = Annotated[str | None, typer.Option(help="Why; it stays in the history.")]
 
@@ -91,8 +97,8 @@ async def _query_status(run: Run) -> StatusReport | None:
 
 async def _send(
     run: Run,
-    name: Literal["steer", "suspend", "resume", "stop"],
-    message: SteerSignal | SuspensionSignal | StopSignal,
+    name: ControlName,
+    message: Control,
     status: StatusReport | None,
     key: str | None,
 ) -> None:

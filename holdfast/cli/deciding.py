@@ -21,18 +21,14 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
+    ControlSignal,
     ResolutionSignal,
     SignedSignal,
-    SteerSignal,
-    StopSignal,
-    SuspensionSignal,
 )
 from holdfast.settings import Settings
 from holdfast.signing import OwnKey
 
-Signed = TypeVar(
-    "Signed", bound=AnswerSignal | ResolutionSignal | SteerSignal | StopSignal | SuspensionSignal
-)
+Signed = TypeVar("Signed", bound=AnswerSignal | ResolutionSignal | ControlSignal)
 
 _STANDARD_INPUT = "-"
 

@@ -9,7 +9,7 @@ from holdfast.contracts.decisions import Decision
 from holdfast.policy.schema import write_duration
 from holdfast.policy_testing.rehearsal import DryRun, RuleEvaluation
 from holdfast.run.summaries import call_line
-from holdfast.trace.words import pluralize
+from holdfast.run.texts.figures import pluralize, render_value
 
 _TIMES = {"max_auth_age", "valid_for", "expires_after", "escalate_after"}
 """Fields of a decision in seconds."""
@@ -58,7 +58,7 @@ def show(tried_out: DryRun) -> None:
         *([] if last is first else [("  then", f"{last.verdict} ({last.rule}: {last.reason})")]),
         *([] if last is first else _describe_decision(last)),
         ("  risk", tried_out.contract.risk),
-        ("  values", render.field(facts.values)),
+        ("  values", render_value(facts.values)),
         ("  agent", facts.agent),
         ("  tenant", facts.tenant),
         ("  actor", facts.actor),
@@ -93,7 +93,7 @@ def _write_value(name: str, value: JsonValue) -> str:
     """Write a field of a decision; times as a policy has them, whose fields are in seconds."""
     if name in _TIMES and isinstance(value, int | float):
         return write_duration(float(value))
-    return render.field(value)
+    return render_value(value)
 
 
 def _describe_evaluation(sight: RuleEvaluation) -> str:

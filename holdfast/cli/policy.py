@@ -30,8 +30,8 @@ from holdfast.policy_testing.rehearsal import (
     dry_run,
     find_tool,
 )
+from holdfast.run.texts.figures import pluralize
 from holdfast.settings import Settings
-from holdfast.trace.words import pluralize
 
 app = typer.Typer(help="Check, explain and test policy files.", rich_markup_mode=None)
 

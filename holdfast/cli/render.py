@@ -9,7 +9,8 @@ from pydantic import JsonValue
 from holdfast.cli.screen import Screen
 from holdfast.client import RunEntry
 from holdfast.contracts.texts import clip_chars, escape_invisible, escape_invisible_lines
-from holdfast.trace.words import Line, Tone, duration, moment, offset
+from holdfast.run.texts.figures import duration, moment
+from holdfast.trace.words import Line, Tone, offset
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -128,14 +129,3 @@ def show_runs(out: Screen, entries: Sequence[RunEntry]) -> None:
     ]
     what = "REASON" if why else "PENDING"
     show_table(out, ("RUN", "AGENT", "STATUS", what, "STARTED", "TOOK"), rows)
-
-
-def field(value: JsonValue) -> str:
-    """Return a field of a contract as text: words as they are, the rest as JSON."""
-    match value:
-        case str():
-            return value or "-"
-        case None:
-            return "-"
-        case _:
-            return json.dumps(value, ensure_ascii=False)

@@ -19,7 +19,7 @@ from holdfast.client.stream import EventStream, open_stream
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import RUN_ID_RULE, RunResult, is_run_id
 from holdfast.contracts.sessions.messages import ConversationTurn
-from holdfast.trace.words import moment
+from holdfast.run.texts.figures import moment
 
 SHOWN_TURNS = 20
 """What is shown of a session that somebody comes back to."""

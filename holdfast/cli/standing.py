@@ -20,14 +20,15 @@ from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run import tool_results
-from holdfast.run.summaries import subject_line
+from holdfast.run.texts.figures import dollars, duration, moment, pluralize
+from holdfast.run.texts.requests import subject_line
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS
 from holdfast.trace import controlled
 from holdfast.trace.reader import read_trace
 from holdfast.trace.released import redact_trace
 from holdfast.trace.requests import RequestTrace
 from holdfast.trace.values import Trace, TraceStatus
-from holdfast.trace.words import dollars, duration, moment, pluralize, short
+from holdfast.trace.words import short
 
 _MAX_APPROACH_CHARS = 120
 """Characters of what is told about an approach; --json has it whole."""

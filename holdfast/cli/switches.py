@@ -16,7 +16,7 @@ from holdfast.connection import connect
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import EVERYTHING, SwitchKind, SwitchSignal, SwitchState
 from holdfast.run.summaries import describe_validation_error
-from holdfast.trace.words import moment
+from holdfast.run.texts.figures import moment
 
 app = typer.Typer(
     help="Switch tools, agents, tenants or everything off for all runs.", rich_markup_mode=None

@@ -19,11 +19,11 @@ from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.summaries import call_line
+from holdfast.run.texts.figures import pluralize
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.operations import Operation, Outcome, Work
 from holdfast.trace.payloads import RESULT, decode
-from holdfast.trace.words import pluralize
 
 _PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
 

@@ -35,12 +35,9 @@ from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
-    CloseSignal,
+    ControlSignal,
     HeldSignal,
     ResolutionSignal,
-    SteerSignal,
-    StopSignal,
-    SuspensionSignal,
 )
 from holdfast.run import tool_results
 from holdfast.trace.builder import Readers, TraceBuilder
@@ -109,21 +106,15 @@ class SignalReader:
                 budget = message.budget if message.action == "extend" else None
                 said = replace(said, text=message.action, budget=budget, sender=message.by or "")
                 self._queue_message(said, message.request_id, message.guidance)
-            case SteerSignal() as message:
-                said = replace(said, text=message.text, reason=message.reason or "")
-                self._hear_control(replace(said, sender=message.by or ""), payloads)
-            case StopSignal() as message:
-                said = replace(said, text=message.reason, sender=message.by or "")
-                self._hear_control(said, payloads)
+            case ControlSignal() as message:
+                said = replace(said, text=message.words, sender=message.by or "")
+                self._hear_control(replace(said, reason=message.why), payloads)
             case MessageSignal() as message:
                 self._chronicle.goal = self._chronicle.goal or message.text
                 said = replace(said, text=message.text, sender=message.actor or "")
                 self._hear_control(said, payloads)
             case HeldSignal() | RequestsSignal() | VerdictSignal() | ForwardedSignal() as message:
                 self._hear_relative(said, message, payloads, sent)
-            case SuspensionSignal() | CloseSignal() as message:
-                said = replace(said, sender=message.by or "", reason=message.reason or "")
-                self._hear_control(said, payloads)
 
     def _hear_relative(
         self,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
+from holdfast.run.texts.figures import dollars, duration, moment, pluralize
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.course import call_lines, escalation_lines, message_line
 from holdfast.trace.errands import guardrail_lines, is_duplicate, task_lines
@@ -17,7 +18,7 @@ from holdfast.trace.values import (
     Trace,
     Turn,
 )
-from holdfast.trace.words import Line, dollars, duration, moment, pluralize, short, with_time
+from holdfast.trace.words import Line, short, with_time
 
 # Audit lines that say again what other lines of the transcript say in their place.
 _REDUNDANT_EVENTS = {

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines, shorten
+from holdfast.run.texts.figures import duration
 
 Tone: TypeAlias = Literal["plain", "quiet", "good", "bad", "waiting"]
 
@@ -49,26 +49,6 @@ def short(text: str) -> str:
     return shorten(text, MAX_LINE_CHARS)
 
 
-def moment(time: datetime) -> str:
-    """Write a time."""
-    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def duration(time: timedelta) -> str:
-    """Write how long something took: `42 ms`, `3.1 s`, `2m 3s`, `3d 4h`."""
-    seconds = max(time.total_seconds(), 0.0)
-    if time < timedelta(seconds=1):
-        return f"{round(seconds * 1000)} ms"
-    if time < timedelta(minutes=1):
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days}d {hours}h"
-    return f"{hours}h {minutes}m" if hours else f"{minutes}m {rest}s"
-
-
 def offset(time: timedelta) -> str:
     """Write how long after a beginning something was, in 7 columns at most: `+12.3s`, `+3h04m`."""
     seconds = max(time.total_seconds(), 0.0)
@@ -88,15 +68,3 @@ def describe_timing(started_at: datetime | None, ended_at: datetime | None, atte
         return ""
     more = f", {attempts} attempts" if attempts > 1 else ""
     return f" ({duration(ended_at - started_at)}{more})"
-
-
-def dollars(amount: Decimal | None) -> str:
-    """Write an estimated cost."""
-    if amount is None:
-        return "cost unknown"
-    return f"${amount:.4f}" if amount else "$0"
-
-
-def pluralize(number: int, noun: str) -> str:
-    """Write how many there are of something: `1 token`, `2 tokens`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -328,7 +328,7 @@ def kinds() -> set[str]:
         for _, thing in inspect.getmembers(module, inspect.isclass)
         if issubclass(thing, Contract) and not thing.__name__.startswith("_")
     }
-    beginnings = {"Contract", "Digested", "Inbound", "AuthoredContract"}
+    beginnings = {"Contract", "Digested", "Inbound", "AuthoredContract", "ControlSignal"}
     return {kind.__name__ for kind in found} - beginnings
 
 

@@ -17,6 +17,7 @@ from holdfast.contracts.approvals import Escalation, Request
 from holdfast.contracts.control import Approach, ModelAttempt
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer, Trust, TrustedIssuer
+from holdfast.run.texts.requests import describe
 from tests.builders import NOW, a_request, an_approval, an_escalation
 from tests.contracts.controls import UNDO
 from tests.policy.hearings import judged
@@ -217,4 +218,4 @@ def test_a_request_shows_its_undo(changes: dict[str, str], shown: str) -> None:
     # PF-01 RK-10
     request = a_request(undo=UNDO.model_copy(update=changes))
 
-    assert dict(request_details.describe(request))["undo"] == f"unsend (destructive): {shown}"
+    assert dict(describe(request).details)["undo"] == f"unsend (destructive): {shown}"

@@ -10,7 +10,8 @@ from holdfast.contracts.control import ProviderWait, Waiting
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.tools import Risk
 from holdfast.run.requests import describe_opening
-from holdfast.run.summaries import request_line, wait_line
+from holdfast.run.summaries import wait_line
+from holdfast.run.texts.requests import request_line
 from holdfast.tools import submit_plan
 from holdfast.trace.transcript import lines
 from tests.builders import (

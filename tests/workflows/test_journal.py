@@ -15,6 +15,7 @@ from holdfast.contracts.signals import StopSignal
 from holdfast.contracts.state import RunState
 from holdfast.guardrails import review_approval
 from holdfast.run import escalations, requests, verdicts
+from holdfast.run.inbound import controls
 from holdfast.run.transcript import build_continue_as_new_input, drop_candidate
 from tests.builders import (
     NOW,
@@ -89,7 +90,7 @@ def test_what_a_message_does_is_not_told_twice() -> None:
 def test_who_stops_a_run_leaves_nothing_to_ask() -> None:
     """What is decided while the stop is heard opens no request, and history tells of none."""
     told = StopSignal(reason="enough", by="dana")
-    stopped = verdicts.after_stop(asked_for(PAY, ASK), told, NOW)
+    stopped = controls.after_stop(asked_for(PAY, ASK), told, NOW)
     state = ruled_upon(stopped, (to_approve(PAY), to_answer(ASK)))
 
     assert (state.requests, state.journal) == ((), ())

@@ -15,16 +15,13 @@ from holdfast.run.summaries import (
     call_line,
     calls_line,
     command_line,
-    escalation_line,
     message_line,
-    request_line,
-    requests_line,
     ruling_line,
-    run_details,
     summarise_run,
     verdict_line,
     verdicts_line,
 )
+from holdfast.run.texts.requests import escalation_line, request_line, requests_line, run_details
 from tests.builders import (
     NOW,
     a_call,

@@ -22,51 +22,23 @@ from holdfast.contracts.sessions.messages import (
     MessageSignal,
     SessionInput,
 )
-from holdfast.contracts.signals import (
-    AnswerSignal,
-    ApprovalSignal,
-    CloseSignal,
-    HeldSignal,
-    ResolutionSignal,
-    SteerSignal,
-    StopSignal,
-    SuspensionSignal,
-)
+from holdfast.contracts.signals import RUN_SIGNALS, CloseSignal, RunSignal, SuspensionSignal
 from holdfast.contracts.state import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error
 
 AnySignal: TypeAlias = (
-    ApprovalSignal
-    | AnswerSignal
-    | ResolutionSignal
-    | SteerSignal
-    | SuspensionSignal
-    | StopSignal
-    | HeldSignal
-    | RequestsSignal
-    | ForwardedSignal
-    | VerdictSignal
-    | MessageSignal
-    | CloseSignal
+    RunSignal | RequestsSignal | ForwardedSignal | VerdictSignal | MessageSignal | CloseSignal
 )
 
 InputT = TypeVar("InputT", RunInput, SessionInput)
 
 SIGNALS: Mapping[str, type[AnySignal]] = {
-    "approval": ApprovalSignal,
-    "answer": AnswerSignal,
-    "resolution": ResolutionSignal,
-    "steer": SteerSignal,
-    "suspend": SuspensionSignal,
-    "resume": SuspensionSignal,
-    "stop": StopSignal,
-    "held": HeldSignal,
+    **RUN_SIGNALS,
     "requests": RequestsSignal,
     "forwarded": ForwardedSignal,
     "verdict": VerdictSignal,
 }
-
 
 SESSION_SIGNALS: Mapping[str, type[AnySignal]] = {
     **SIGNALS,

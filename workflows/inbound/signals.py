@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -17,21 +16,22 @@ from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSigna
 from holdfast.contracts.journal import MessageRefused, UnsignedSignal
 from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.contracts.signals import (
+    CONTROL_NAMES,
     ApprovalSignal,
-    CloseSignal,
+    Control,
     ControlMessage,
+    ControlSignal,
     HeldSignal,
     MessageOutcome,
     OutcomeCode,
     ResolutionSignal,
     SignedSignal,
     SteerSignal,
-    StopSignal,
     SuspensionSignal,
 )
 from holdfast.contracts.state import RunState
-from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, summaries, turns, verdicts
+from holdfast.run.inbound import controls
 from holdfast.run.sessions import messages as sessions
 from holdfast.workflows import authorizing, options, resets, run_context
 from holdfast.workflows.delegation.relaying import RequestRelay
@@ -39,9 +39,6 @@ from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.log import log_control, log_verdicts
 from holdfast.workflows.run_context import RunContext, is_cancellation
-
-Control: TypeAlias = SteerSignal | SuspensionSignal | StopSignal | CloseSignal
-"""A signal about no request, which a policy may want signed."""
 
 SUSPENSION_SIGNALS = {"suspend", "resume", "held"}
 """The signals that change where a run stands as soon as they come."""
@@ -70,7 +67,7 @@ class SignalHandler:
                     pass
                 case str(reason):
                     refused.append(reason)
-                case SteerSignal() | SuspensionSignal() | StopSignal() | CloseSignal() as control:
+                case ControlSignal() as control:
                     controls.append((inbound, control))
                 case message:
                     judged.append((inbound, message))
@@ -115,7 +112,7 @@ class SignalHandler:
                 deaf := _find_part_refusal()
             ):
                 return self._refuse(inbound, *deaf, sender=by or "")
-            case SteerSignal() | SuspensionSignal() | StopSignal() | CloseSignal() as control:
+            case ControlSignal() as control:
                 in_turn = behind and isinstance(control, SuspensionSignal)
                 if in_turn or self._wants_judgement(inbound.signal, control):
                     return control
@@ -184,30 +181,22 @@ class SignalHandler:
 
     def _apply_control(self, inbound: InboundMessage, control: Control) -> str | None:
         """Let a signal about no request take effect, or say why not."""
-        state = self._run.state
+        if isinstance(control, SteerSignal) and (deaf := _find_part_refusal()) is not None:
+            return self._refuse_control(inbound, control, *deaf)
+        after = controls.after_control(self._run.state, inbound.signal, control, workflow.now())
+        if isinstance(after, controls.Refusal):
+            return self._refuse_control(inbound, control, after.reason, after.code)
         if isinstance(control, SuspensionSignal):
             self._run.parts = dict.fromkeys(self._run.parts, False)
-            return self._accept(
-                inbound, turns.set_suspension(state, on=inbound.signal == "suspend")
-            )
-        if isinstance(control, StopSignal):
-            if state.is_ending:
-                over = requests.describe_end(state)
-                return self._refuse_control(inbound, control, over, "over")
-            return self._accept(inbound, verdicts.after_stop(state, control, workflow.now()))
-        if isinstance(control, CloseSignal):
-            return self._accept(inbound, sessions.close_as_told(state, control))
-        if (deaf := _find_steering_refusal(state, control.text)) is not None:
-            return self._refuse_control(inbound, control, *deaf)
-        self._run.hurried += control.now
-        words = UserTurn(text=control.text, origin="steer")
-        return self._accept(inbound, requests.queue_steering(state, words, workflow.now()))
+        if isinstance(control, SteerSignal):
+            self._run.hurried += control.now
+        return self._accept(inbound, after)
 
     def _refuse_control(
         self, inbound: InboundMessage, control: Control, reason: str, code: OutcomeCode
     ) -> str:
         """Refuse a signal about no request that no verdict is about, or that one accepted."""
-        self._tell_refusal(inbound, _find_signal(inbound, control), reason, code)
+        self._tell_refusal(inbound, CONTROL_NAMES[inbound.signal], reason, code)
         return self._refuse(inbound, reason, code, control.by or "")
 
     def _tell_refusal(
@@ -313,21 +302,9 @@ class SignalHandler:
         return reason
 
 
-def _find_signal(inbound: InboundMessage, control: Control) -> SignedSignal:
-    match control:
-        case SteerSignal():
-            return "steer"
-        case StopSignal():
-            return "stop"
-        case CloseSignal():
-            return "close"
-        case SuspensionSignal():
-            return "suspend" if inbound.signal == "suspend" else "resume"
-
-
 def _build_control_message(inbound: InboundMessage, control: Control) -> ControlMessage:
     return ControlMessage(
-        signal=_find_signal(inbound, control),
+        signal=CONTROL_NAMES[inbound.signal],
         by=control.by or "",
         digest=messages.digest_sent(inbound.payloads),
         token=control.token,
@@ -342,11 +319,6 @@ def _digest_messages(heard: Sequence[tuple[InboundMessage, summaries.Message]]) 
         "" if isinstance(said, ApprovalSignal) else messages.digest_sent(inbound.payloads)
         for inbound, said in heard
     )
-
-
-def _find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode] | None:
-    """Say why words aren't heard, if they aren't."""
-    return _find_part_refusal() or requests.find_steering_refusal(state, text)
 
 
 def _find_part_refusal() -> tuple[str, OutcomeCode] | None:

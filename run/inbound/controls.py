@@ -1,0 +1,51 @@
+"""What signals about no request do to a run, one case for each. Pure."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.contracts.signals import (
+    CloseSignal,
+    Control,
+    OutcomeCode,
+    SteerSignal,
+    StopSignal,
+    SuspensionSignal,
+)
+from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop, StopReason
+from holdfast.contracts.transcript import UserTurn
+from holdfast.run import requests, turns
+from holdfast.run.sessions import messages as sessions
+
+
+class Refusal(NamedTuple):
+    """Why a signal has no effect."""
+
+    reason: str
+    code: OutcomeCode
+
+
+def after_control(
+    state: RunState, signal: str, control: Control, now: datetime
+) -> RunState | Refusal:
+    """Let a signal of this name take effect, or say why not."""
+    match control:
+        case SuspensionSignal():
+            return turns.set_suspension(state, on=signal == "suspend")
+        case StopSignal() if state.is_ending:
+            return Refusal(requests.describe_end(state), "over")
+        case StopSignal():
+            return after_stop(state, control, now)
+        case CloseSignal():
+            return sessions.close_as_told(state, control)
+        case SteerSignal(text=text):
+            deaf = requests.find_steering_refusal(state, text)
+            if deaf is not None:
+                return Refusal(*deaf)
+            return requests.queue_steering(state, UserTurn(text=text, origin="steer"), now)
+
+
+def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
+    """Begin to end a run, as a person says: nobody is asked anything any more."""
+    stop = Stop.because(StopReason.TOLD_TO_STOP, message.reason, ended_by=message.by or "a person")
+    return requests.withdraw_requests(state, now).with_(stopping=stop)
