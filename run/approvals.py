@@ -88,11 +88,11 @@ def with_approval(
     )
 
 
-def describe_rejection(state: RunState, message: ApprovalSignal, by: str) -> str:
+def describe_rejection(by: str, reason: str | None, *, watched: bool) -> str:
     """Say who rejected something, and why; where guardrails of the whole watch words, neither."""
-    if state.brief.words_watched:
+    if watched:
         return "rejected by a person"
-    return f"rejected by {by}: {message.reason or 'no reason given'}"
+    return f"rejected by {by}: {reason or 'no reason given'}"
 
 
 def _build_record(
@@ -264,7 +264,8 @@ def after_decision(
     """Take a decision: go on with what was approved, and without what was rejected."""
     if message.decision == "reject":
         by = verdict.approver or message.approver
-        said = describe_rejection(state, message, by)
+        watched = state.brief.words_watched
+        said = describe_rejection(by, message.reason, watched=watched)
         state = requests.close_request(state, request, "rejected", now)
         return after_refusal(_count_votes(state, request, against=1), request, said, now, by=by)
     request = with_approval(request, message, verdict, now)
@@ -291,9 +292,7 @@ def after_refusal(
     """Do without what somebody refused (*by* whom), or nobody approved in time."""
     if request.call_id:
         call = requests.find_call(state, request.call_id)
-        failure = tool_results.build_denial(
-            call.call, "permission_denied", f"{request.reason}; {why}", "go on without it"
-        ).with_(by_person=bool(by))
+        failure = tool_results.build_unreviewed(call.call, request.reason, why, by_person=bool(by))
         return requests.replace_call(state, call.with_(result=failure))
     if request.subject.startswith(gates.GUARDRAIL_PREFIX):
         verdict = _build_rejection_verdict(request, why)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from pydantic import JsonValue, ValidationError
 
@@ -285,6 +286,25 @@ def build_denial(call: AnyCall, kind: ErrorType, reason: str, *actions: str) -> 
     return ToolFailure.of(call, "denied", kind, reason, *actions)
 
 
+def build_rejection(call: AnyCall, reason: str) -> ToolFailure:
+    """Build the result of a call that a person rejected."""
+    actions = ("do without it", "ask the user")
+    return build_denial(call, "permission_denied", reason, *actions).with_(by_person=True)
+
+
+def build_expiry(call: AnyCall, request_id: str, expires_at: datetime) -> ToolFailure:
+    """Build the result of a call for which a request waited that nobody decided in time."""
+    reason = f"nobody decided {request_id} until {expires_at:%Y-%m-%d %H:%M}"
+    actions = ("ask for it again", "go on without")
+    return build_denial(call, "approval_required", reason, *actions)
+
+
+def build_unreviewed(call: AnyCall, reason: str, why: str, *, by_person: bool) -> ToolFailure:
+    """Build the result of a call that a review kept from running, or that nobody reviewed."""
+    failure = build_denial(call, "permission_denied", f"{reason}; {why}", "go on without it")
+    return failure.with_(by_person=by_person)
+
+
 def build_abort(call: AnyCall, reason: str) -> ToolFailure:
     """Build the result of a call that the end of its run overtook."""
     return ToolFailure.of(call, "aborted", "aborted", reason)
@@ -356,23 +376,15 @@ def parse_reconciliation(answer: ToolResult) -> Reconciled | None:
         return None
 
 
-def build_reconciled_failure(call: AnyCall, finder: str) -> ToolFailure:
-    """Build the result of a call that was cut off, and that is known to have done nothing."""
-    return ToolFailure.of(
-        call,
-        "error",
-        "timeout",
-        f"it didn't happen, says {finder}",
-        "ask for it again",
-        "go on without it",
-    )
-
-
-def build_reconciled_success(call: AnyCall, finder: str, data: JsonValue) -> ToolSuccess:
-    """Build the result of a call whose answer was lost, and that is known to have happened."""
-    return ToolSuccess(
-        call_id=call.call_id,
-        name=call.name,
-        summary=f"it happened, says {finder}; its own answer was lost",
-        data=data,
-    )
+def build_reconciled(call: AnyCall, finder: str, found: Reconciled | None) -> ToolResult | None:
+    """Build the result of a call whose answer was lost; null while nobody knows of it."""
+    match found:
+        case Reconciled(happened=True, result=data):
+            said = f"it happened, says {finder}; its own answer was lost"
+            return ToolSuccess(call_id=call.call_id, name=call.name, summary=said, data=data)
+        case Reconciled(happened=False):
+            said = f"it didn't happen, says {finder}"
+            actions = ("ask for it again", "go on without it")
+            return ToolFailure.of(call, "error", "timeout", said, *actions)
+        case _:
+            return None

@@ -107,10 +107,7 @@ def expire_requests(state: RunState, now: datetime) -> RunState:
                 return state
             continue
         call = requests.find_call(state, request.call_id)
-        reason = f"nobody decided {request.request_id} until {request.expires_at:%Y-%m-%d %H:%M}"
-        failure = tool_results.build_denial(
-            call.call, "approval_required", reason, "ask for it again", "go on without"
-        )
+        failure = tool_results.build_expiry(call.call, request.request_id, request.expires_at)
         state = requests.replace_call(state, call.with_(result=failure))
     return state
 
@@ -167,10 +164,9 @@ def _after_decision(
     call = requests.find_call(state, request.call_id)
     if message.decision == "reject":
         by = verdict.approver or message.approver
-        reason = approvals.describe_rejection(state, message, by)
-        failure = tool_results.build_denial(
-            call.call, "permission_denied", reason, "do without it", "ask the user"
-        ).with_(by_person=True)
+        watched = state.brief.words_watched
+        reason = approvals.describe_rejection(by, message.reason, watched=watched)
+        failure = tool_results.build_rejection(call.call, reason)
         state = requests.replace_call(state, call.with_(result=failure))
         return requests.close_request(state, request, "rejected", now)
     request = approvals.with_approval(request, message, verdict, now)

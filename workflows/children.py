@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from decimal import Decimal
 from itertools import cycle
 from typing import NamedTuple
 
@@ -23,10 +22,10 @@ from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, is_run_id
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.usage import CallUsage
 from holdfast.run import parts, turns, verdicts
 from holdfast.run.delegation.subagents import TIME_IS_UP
 from holdfast.run.limits import budgets, triggers
+from holdfast.run.limits.table import build_worst_case_ledger
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.run.summaries import summarise_run
 from holdfast.workflows import failures
@@ -111,23 +110,6 @@ async def run_children(run: RunContext, tasks: Sequence[ChildTask]) -> tuple[Run
     uncounted = max(0.0, min(waited, age - run.state.ledger.waited))
     run.state = turns.add_waiting_time(run.state, timedelta(seconds=uncounted))
     return tuple(end.result for end in results)
-
-
-def build_worst_case_ledger(ceiling: Budget) -> Ledger:
-    """Return what a run has used that can't be known: all that it may use, where that ends."""
-    tokens_in, tokens_out = ceiling.max_input_tokens or 0, ceiling.max_output_tokens or 0
-    usage = CallUsage(
-        input_tokens=max(tokens_in, (ceiling.max_tokens or 0) - tokens_out),
-        output_tokens=tokens_out,
-        estimated_cost=None if ceiling.max_cost is None else Decimal(ceiling.max_cost),
-    )
-    return Ledger(
-        steps=ceiling.max_steps,
-        tool_calls=ceiling.max_tool_calls or 0,
-        usage=usage,
-        failed_usage=usage,
-        result_chars=ceiling.max_result_chars or 0,
-    )
 
 
 async def _run_when_free(

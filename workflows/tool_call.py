@@ -197,12 +197,8 @@ async def _reconcile(
         with run.track_wait(why, over):
             await workflow.sleep(options.at_least(over - workflow.now()), summary=words)
         found = await _ask_finder(finder, asked)
-    if found is None or found.happened is None:
-        return unknown
     call = _build_call(contract, invocation)
-    if not found.happened:
-        return tool_results.build_reconciled_failure(call, finder.name)
-    return tool_results.build_reconciled_success(call, finder.name, found.result)
+    return tool_results.build_reconciled(call, finder.name, found) or unknown
 
 
 def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:

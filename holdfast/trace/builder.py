@@ -339,8 +339,7 @@ class TraceBuilder:
             return
         self.waits.close_request(asked, outcome, at)
         if outcome == "expired" and (call := self.find_call(asked.call_id)) is not None:
-            reason = f"nobody decided {request_id} in time"
-            self.close_call(tool_results.build_denial(call.call, "approval_required", reason), at)
+            self.close_call(_build_expiry(asked, call.call, at), at)
 
     def end(self, ended: TraceStatus, at: datetime, failure: str | None = None) -> None:
         """Close the run: what nobody judged was too late, what has no result gets none."""
@@ -355,3 +354,10 @@ class TraceBuilder:
         for call in self.turn.calls:
             if call.result is None:
                 self.close_call(tool_results.build_abort(call.call, self.result.stop.reason), at)
+
+
+def _build_expiry(asked: RequestTrace, call: AnyCall, at: datetime) -> ToolFailure:
+    if asked.kind == "review":
+        why = "nobody decided in time"
+        return tool_results.build_unreviewed(call, asked.reason, why, by_person=False)
+    return tool_results.build_expiry(call, asked.request_id, asked.expires_at or at)

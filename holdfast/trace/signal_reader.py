@@ -40,6 +40,7 @@ from holdfast.contracts.signals import (
     ResolutionSignal,
 )
 from holdfast.run import tool_results
+from holdfast.run.approvals import describe_rejection
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_time
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
@@ -266,13 +267,23 @@ class SignalReader:
         if call is None:
             return
         if outcome == "rejected":
-            self._chronicle.close_call(_build_rejection(call.call, said), now)
+            self._chronicle.close_call(self._build_rejection(asked, call.call, said), now)
         elif outcome == "answered":
             agent = self._chronicle.agent
             contract = agent.find_tool(call.call.name) if agent else None
             self._chronicle.close_call(
                 tool_results.build_answer(call.call, said.text, contract), now
             )
+
+    def _build_rejection(
+        self, asked: RequestTrace, call: AnyCall, said: MessageTrace
+    ) -> ToolFailure:
+        brief = self._chronicle.brief
+        watched = brief is not None and brief.words_watched
+        why = describe_rejection(said.author, said.reason, watched=watched)
+        if asked.kind == "review":
+            return tool_results.build_unreviewed(call, asked.reason, why, by_person=True)
+        return tool_results.build_rejection(call, why)
 
 
 def _add_verdict(said: MessageTrace, verdict: Verdict, now: datetime) -> MessageTrace:
@@ -286,11 +297,6 @@ def _add_verdict(said: MessageTrace, verdict: Verdict, now: datetime) -> Message
         groups=verdict.groups,
         proof=verdict.proof,
     )
-
-
-def _build_rejection(call: AnyCall, said: MessageTrace) -> ToolFailure:
-    reason = f"rejected by {said.author}: {said.reason or 'no reason given'}"
-    return tool_results.build_denial(call, "permission_denied", reason)
 
 
 def _is_over(asked: RequestTrace, now: datetime) -> bool:

@@ -7,7 +7,6 @@ from pydantic import TypeAdapter
 from temporalio.exceptions import ActivityError
 
 from holdfast.contracts.calls import (
-    AnyCall,
     MalformedCall,
     ToolFailure,
     ToolInvocation,
@@ -260,21 +259,11 @@ def _apply_ruling(contract: ToolContract | None, call: Call) -> ToolContract | N
 def _derive_result(call: Call, ran: AuxiliaryCall, result: ToolResult) -> ToolResult | None:
     """Return the result of a call that follows from a tool that ran for it, if it does."""
     if ran.purpose == "reconcile":
-        return _reconcile(call.call, call.lost, ran.tool, result)
+        found = tool_results.parse_reconciliation(result)
+        return tool_results.build_reconciled(call.call, ran.tool, found) or call.lost
     if isinstance(result, ToolFailure):
         return result.with_(name=call.call.name)
     ruled = call.rulings[-1].decision if call.rulings else None
     if not isinstance(ruled, RunAsDraftOnly) or ruled.then == "approval":
         return None
     return tool_results.build_draft_result(call.call, ran.draft_id, result.summary, result.data)
-
-
-def _reconcile(
-    call: AnyCall, lost: ToolFailure | None, finder: str, answer: ToolResult
-) -> ToolResult | None:
-    truth = tool_results.parse_reconciliation(answer)
-    if truth is None or truth.happened is None:
-        return lost
-    if not truth.happened:
-        return tool_results.build_reconciled_failure(call, finder)
-    return tool_results.build_reconciled_success(call, finder, truth.result)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from holdfast.contracts.budget import Ledger
+from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.usage import CallUsage
 
 Share: TypeAlias = Literal["rest", "time", "same", "own"]
@@ -103,3 +103,20 @@ LIMITS: tuple[LimitRow, ...] = (
     LimitRow("max_consecutive_failures", "own"),
 )
 """Every limit of `Limits`, in the order in which they are looked at."""
+
+
+def build_worst_case_ledger(ceiling: Budget) -> Ledger:
+    """Return what a run has used that can't be known: all that it may use, where that ends."""
+    tokens_in, tokens_out = ceiling.max_input_tokens or 0, ceiling.max_output_tokens or 0
+    usage = CallUsage(
+        input_tokens=max(tokens_in, (ceiling.max_tokens or 0) - tokens_out),
+        output_tokens=tokens_out,
+        estimated_cost=None if ceiling.max_cost is None else Decimal(ceiling.max_cost),
+    )
+    return Ledger(
+        steps=ceiling.max_steps,
+        tool_calls=ceiling.max_tool_calls or 0,
+        usage=usage,
+        failed_usage=usage,
+        result_chars=ceiling.max_result_chars or 0,
+    )

@@ -9,7 +9,7 @@ from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits.budgets import OWN_COUNTS, add_child_usage, remaining
-from holdfast.run.limits.table import LIMITS, LimitRow
+from holdfast.run.limits.table import LIMITS, LimitRow, build_worst_case_ledger
 
 USED_UP = [row for row in LIMITS if row.share == "rest"]
 by_name = pytest.mark.parametrize("row", USED_UP, ids=lambda row: row.name)
@@ -59,6 +59,12 @@ def test_what_parts_use_counts(row: LimitRow) -> None:
 
     assert used(row, CHILD) > 0
     assert (used(row, once), used(row, twice)) == (used(row, CHILD), 2 * used(row, CHILD))
+
+
+@by_name
+def test_of_a_part_that_tells_nothing_all_is_used(row: LimitRow) -> None:
+    """What a part may have used is all that it was given, whichever limit that is."""
+    assert used(row, build_worst_case_ledger(Budget.model_validate({row.name: 10}))) == 10
 
 
 @by_name
