@@ -292,7 +292,9 @@ def after_refusal(
     """Do without what somebody refused (*by* whom), or nobody approved in time."""
     if request.call_id:
         call = requests.find_call(state, request.call_id)
-        failure = tool_results.build_unreviewed(call.call, request.reason, why, by_person=bool(by))
+        failure = tool_results.build_review_denial(
+            call.call, request.reason, why, by_person=bool(by)
+        )
         return requests.replace_call(state, call.with_(result=failure))
     if request.subject.startswith(gates.GUARDRAIL_PREFIX):
         verdict = _build_rejection_verdict(request, why)

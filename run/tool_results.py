@@ -299,7 +299,7 @@ def build_expiry(call: AnyCall, request_id: str, expires_at: datetime) -> ToolFa
     return build_denial(call, "approval_required", reason, *actions)
 
 
-def build_unreviewed(call: AnyCall, reason: str, why: str, *, by_person: bool) -> ToolFailure:
+def build_review_denial(call: AnyCall, reason: str, why: str, *, by_person: bool) -> ToolFailure:
     """Build the result of a call that a review kept from running, or that nobody reviewed."""
     failure = build_denial(call, "permission_denied", f"{reason}; {why}", "go on without it")
     return failure.with_(by_person=by_person)
@@ -376,7 +376,9 @@ def parse_reconciliation(answer: ToolResult) -> Reconciled | None:
         return None
 
 
-def build_reconciled(call: AnyCall, finder: str, found: Reconciled | None) -> ToolResult | None:
+def build_reconciliation(
+    call: AnyCall, finder: str, found: Reconciled | None
+) -> ToolResult | None:
     """Build the result of a call whose answer was lost; null while nobody knows of it."""
     match found:
         case Reconciled(happened=True, result=data):

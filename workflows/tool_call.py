@@ -198,7 +198,7 @@ async def _reconcile(
             await workflow.sleep(options.at_least(over - workflow.now()), summary=words)
         found = await _ask_finder(finder, asked)
     call = _build_call(contract, invocation)
-    return tool_results.build_reconciled(call, finder.name, found) or unknown
+    return tool_results.build_reconciliation(call, finder.name, found) or unknown
 
 
 def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:

@@ -359,5 +359,5 @@ class TraceBuilder:
 def _build_expiry(asked: RequestTrace, call: AnyCall, at: datetime) -> ToolFailure:
     if asked.kind == "review":
         why = "nobody decided in time"
-        return tool_results.build_unreviewed(call, asked.reason, why, by_person=False)
+        return tool_results.build_review_denial(call, asked.reason, why, by_person=False)
     return tool_results.build_expiry(call, asked.request_id, asked.expires_at or at)

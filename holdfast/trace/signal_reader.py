@@ -282,7 +282,7 @@ class SignalReader:
         watched = brief is not None and brief.words_watched
         why = describe_rejection(said.author, said.reason, watched=watched)
         if asked.kind == "review":
-            return tool_results.build_unreviewed(call, asked.reason, why, by_person=True)
+            return tool_results.build_review_denial(call, asked.reason, why, by_person=True)
         return tool_results.build_rejection(call, why)
 
 

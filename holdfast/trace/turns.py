@@ -260,7 +260,7 @@ def _derive_result(call: Call, ran: AuxiliaryCall, result: ToolResult) -> ToolRe
     """Return the result of a call that follows from a tool that ran for it, if it does."""
     if ran.purpose == "reconcile":
         found = tool_results.parse_reconciliation(result)
-        return tool_results.build_reconciled(call.call, ran.tool, found) or call.lost
+        return tool_results.build_reconciliation(call.call, ran.tool, found) or call.lost
     if isinstance(result, ToolFailure):
         return result.with_(name=call.call.name)
     ruled = call.rulings[-1].decision if call.rulings else None
