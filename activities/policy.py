@@ -250,11 +250,8 @@ class PolicyActivities:
     def _rule_or_refuse(
         self, asked: AuthorizeCalls, call: AnyCall, known: _CurrentFacts
     ) -> Ruling:
-        """
-        Rule on a call alone: whatever that raises is no reason to leave the others undecided.
-
-        Nothing is asked of anybody here, so another attempt would come to the same.
-        """
+        """Rule on a call alone: whatever that raises leaves no other call undecided."""
+        # Nothing is asked of anybody here, so another attempt would come to the same.
         with _Refusal(call) as refusal:
             ruling = self._rule(asked, call, known)
             size(ruling)  # what can't be written would hold up the others
@@ -324,6 +321,7 @@ class PolicyActivities:
             actor=asked.actor,
             agent=asked.agent,
             path=asked.path,
+            without_risks=asked.without_risks,
             now=asked.now,
             environment=self._environment.environment,
             draft=_find_draft(asked, call, tool),

@@ -25,6 +25,7 @@ from holdfast.contracts.calls import (
     ToolCall,
 )
 from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.delegation.ceilings import RisksWithout
 from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.contracts.tools import Risk
@@ -239,11 +240,11 @@ class AuthorizeCalls(Contract):
     been asked and it is `gone`. `unresolved` are the fingerprints of writes of this run of which
     nobody knows whether they happened, `done` those of what other parts of the same work did;
     `lost` says that nobody knows all of that. While it is `planning` the run changes nothing.
-    `path` are the agents that this one works for.
-    `execution` is that in which the approvals were given. `reviews` are those that were approved
-    and release what the calls do. `loads` are the tools that load what the receivers of handoffs
-    need, by those that hand over. `filled_bytes` is what calls of the same turn that were decided
-    before left out of theirs.
+    `path` are the agents that this one works for. Of the classes `without_risks` nothing runs in
+    it. `execution` is that in which the approvals were given. `reviews` are those that were
+    approved and release what the calls do. `loads` are the tools that load what the receivers of
+    handoffs need, by those that hand over. `filled_bytes` is what calls of the same turn that were
+    decided before left out of theirs.
     """
 
     run_id: str
@@ -251,6 +252,7 @@ class AuthorizeCalls(Contract):
     app: str = Field(default="", exclude_if=not_)
     agent: str
     path: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    without_risks: RisksWithout = ()
     tenant: str
     actor: str
     calls: tuple[AnyCall, ...]

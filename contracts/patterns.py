@@ -5,6 +5,8 @@ from typing import NamedTuple, Protocol, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs] -- it has none
 
+from holdfast.contracts.bounds import MAX_RUN_ID_CHARS
+
 
 class Span(NamedTuple):
     """A place in a text, or in its bytes, from `start` up to `end`."""
@@ -130,3 +132,16 @@ def encode_text(text: str) -> bytes:
 def decode_text(text: bytes) -> str:
     """Return the text of such bytes."""
     return text.decode("utf-8", "surrogatepass")
+
+
+RUN_ID_RULE = (
+    "a run's id is made of letters, digits and . _ : - alone, begins with a letter or a digit, "
+    f"and has at most {MAX_RUN_ID_CHARS} characters"
+)
+
+_RUN_ID = Pattern(rf"[A-Za-z0-9][A-Za-z0-9._:\-]{{0,{MAX_RUN_ID_CHARS - 1}}}")
+
+
+def is_run_id(name: object) -> bool:
+    """Whether a run may have this id: it is shown, quoted and handed on in many places."""
+    return isinstance(name, str) and _RUN_ID.fits(name)

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import Contract, JsonObject, Stored
-from holdfast.contracts.bounds import MAX_RUN_ID_CHARS, Goal, Metadata, Tenant
+from holdfast.contracts.bounds import Goal, Metadata, Tenant
 from holdfast.contracts.budget import Budget, Ledger, Limits, PartialBudget
 from holdfast.contracts.control import (
     Approach,
@@ -30,6 +30,7 @@ from holdfast.contracts.control import (
     Triggers,
     Waiting,
 )
+from holdfast.contracts.delegation.ceilings import Ceiling, RisksWithout, ToolsWithout
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.model import (
     ChosenModels,
@@ -40,7 +41,6 @@ from holdfast.contracts.model import (
     Streamed,
     ToolSchema,
 )
-from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.signals import RefusedMessage, SignedSignal
 from holdfast.contracts.stops import Stop
@@ -54,19 +54,6 @@ TASK_QUEUE = "holdfast"
 def sandbox_queue(task_queue: str) -> str:
     """Return the task queue of sandboxed calls, so that their workers can be deployed apart."""
     return f"{task_queue}-sandbox"
-
-
-RUN_ID_RULE = (
-    "a run's id is made of letters, digits and . _ : - alone, begins with a letter or a digit, "
-    f"and has at most {MAX_RUN_ID_CHARS} characters"
-)
-
-_RUN_ID = Pattern(rf"[A-Za-z0-9][A-Za-z0-9._:\-]{{0,{MAX_RUN_ID_CHARS - 1}}}")
-
-
-def is_run_id(name: object) -> bool:
-    """Whether a run may have this id: it is shown, quoted and handed on in many places."""
-    return isinstance(name, str) and _RUN_ID.fits(name)
 
 
 RunStatus = Literal["completed", "stopped", "blocked", "failed"]
@@ -92,7 +79,8 @@ class RunMetadata(Contract):
     `sensitive_domains` are those in which it begins nothing before somebody approves. `retry_of`
     is the run that it tries again, `earlier_actors` are those for whom that one worked. `stream`
     has its words told while they come, or not; null leaves it to the agent. In `mode` "plan"
-    nothing is changed before a person has approved a plan.
+    nothing is changed before a person has approved a plan. Its agents, and all behind them, get
+    no tools of the names `without_tools`, and of the classes `without_risks`.
     """
 
     agent: AgentName
@@ -115,6 +103,8 @@ class RunMetadata(Contract):
     earlier_actors: EarlierActors = ()
     stream: Streamed = None
     mode: Literal["plan"] | None = Field(default=None, exclude_if=not_)
+    without_tools: ToolsWithout = ()
+    without_risks: RisksWithout = ()
 
 
 _LINEAGE = {"retry_of", "earlier_actors"}
@@ -232,7 +222,8 @@ class AgentSnapshot(Contract):
     `search_attributes` and `resources_searchable` are what the server knows. `acceptance` checks
     send an answer back. `review` is what it takes to approve a sensitive domain, or what a
     guardrail asks about. `notifies`: somebody is told of requests. `signed` signals take a
-    signature, as the policy said last. `delegations` are its tools that give tasks to agents.
+    signature, as the policy said last. `delegations` are its tools that give tasks to agents,
+    `ceiling` is what those that come behind it may not use.
     """
 
     name: str
@@ -268,6 +259,7 @@ class AgentSnapshot(Contract):
     signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
     stream: Stream = Field(default=False, exclude_if=not_)
     delegations: tuple[Delegation, ...] = Field(default=(), exclude_if=not_)
+    ceiling: Ceiling | None = Field(default=None, exclude_if=not_)
 
     def with_(self, **changes: Unpack[AgentSnapshotChange]) -> Self:
         """Return a copy with these fields changed."""

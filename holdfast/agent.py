@@ -8,6 +8,7 @@ from pathlib import Path
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.control import Backtracking, Fallback, Route, Tiers, Triggers
+from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.model import ModelSettings, Stream
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.run import AgentSnapshot
@@ -45,7 +46,8 @@ class Agent:
     with *tiers* has others do the work. *project* is a folder on the workers that have the
     sandbox: each run works on a copy of its own. *stream* has the words of its models told while
     they come; "before_checks" also where its answers are looked at before they are out.
-    *subagents* do tasks for it, *handoffs* name those who may go on in its place (docs/agents.md).
+    *subagents* do tasks for it, *handoffs* name those who may go on in its place, *ceiling* says
+    what they and all behind them may not use (docs/agents.md).
     """
 
     name: str
@@ -73,6 +75,7 @@ class Agent:
     stream: Stream = False
     subagents: Sequence[SubAgent] = ()
     handoffs: Sequence[Handoff] = ()
+    ceiling: Ceiling = field(default_factory=Ceiling)
 
     def snapshot(self, delegating: Sequence[Tool] = ()) -> AgentSnapshot:
         """
@@ -109,6 +112,7 @@ class Agent:
             project=None if self.project is None else ProjectSpec(folder=str(self.project)),
             stream=self.stream,
             delegations=tuple(one.delegation for one in (*self.subagents, *self.handoffs)),
+            ceiling=None if self.ceiling == Ceiling() else self.ceiling,
         )
         return snapshot.with_(prefix_digest=snapshot.prefix.digest)
 

@@ -203,6 +203,7 @@ class App:
             *self._check_delegates(agent),
             *self._check_subagents(agent),
             *self._check_handoffs(agent),
+            *self._check_ceiling(agent),
         ]:
             return found
         return [
@@ -255,6 +256,19 @@ class App:
                 yield f"its handoff {one.agent!r} has tiers, which begin with a goal of their own"
             if receiver is not None and receiver.project not in {None, agent.project}:
                 yield f"its handoff {one.agent!r} works on another project than it does itself"
+
+    def _check_ceiling(self, agent: Agent) -> Iterator[str]:
+        """Name tools that nobody behind an agent has: a typo would keep nothing back."""
+        if not agent.ceiling.without_tools:
+            return
+        names = set[str]()
+        for one in self.agents:
+            if one.name in self._find_behind(agent.name):
+                names |= {tool.contract.name for tool in self.find_tools(one)}
+                names |= {str(getattr(tool, "name", "")) for tool in one.hosted}
+        for name in agent.ceiling.without_tools:
+            if name not in names:
+                yield f"its ceiling is without tool {name!r}, and nobody behind it has that"
 
     def _find_behind(self, name: str) -> set[str]:
         """Return an agent and all that work for it or go on in its place."""

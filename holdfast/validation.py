@@ -13,6 +13,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Backtracking, Fallback, Route, Tiers, Triggers
+from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.patterns import Pattern
@@ -49,6 +50,7 @@ FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
     "stream": (bool | str, 'True, False or "before_checks"'),
     "subagents": ((list, tuple), "a list"),
     "handoffs": ((list, tuple), "a list"),
+    "ceiling": (Ceiling, "a Ceiling(...)"),
 }
 """What the fields of an agent must be: they come from user code that nobody has typed."""
 

@@ -9,7 +9,7 @@ from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall, fingerprint_effect
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.conditions import Undetermined, Variables, bind
 from holdfast.policy.trust import TrustedIssuer
 from holdfast.tools.egress.allowlists import Origin, parse_origin
@@ -39,8 +39,8 @@ class DecisionFacts(NamedTuple):
     nothing. `sandbox` says whether the worker has one. `values` are the arguments as the tool will
     see them, with defaults filled in;
     without them, as the model wrote them. `effect` is what makes two calls do the same, as
-    `unresolved` and `done` name it. `path` are the agents that this one works for. `issuers` are
-    those whose signatures count now.
+    `unresolved` and `done` name it. `path` are the agents that this one works for, of the classes
+    `without_risks` it may do nothing. `issuers` are those whose signatures count now.
     """
 
     tenant: str
@@ -61,6 +61,7 @@ class DecisionFacts(NamedTuple):
     effect: str = ""
     path: tuple[str, ...] = ()
     issuers: tuple[TrustedIssuer, ...] = ()
+    without_risks: tuple[Risk, ...] = ()
 
 
 @dataclass(frozen=True)

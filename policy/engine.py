@@ -48,6 +48,18 @@ def deny_switched_off(case: CallContext, _policy: Policy) -> Decision | None:
     )
 
 
+def deny_above_ceiling(case: CallContext, _policy: Policy) -> Decision | None:
+    """What those before an agent keep from all behind them it doesn't do; who gets work is cut."""
+    contract = case.contract
+    if contract.receiver is not None or contract.risk not in case.facts.without_risks:
+        return None
+    return Deny(
+        rule="ceiling",
+        reason=f"an agent behind others does nothing here that is {contract.risk}",
+        next_valid_actions=("say in your answer what is left to do", TELL_USER),
+    )
+
+
 def deny_forbidden(case: CallContext, policy: Policy) -> Decision | None:
     """What any rule of the policy forbids is denied, wherever the rule stands."""
     found = find_forbidding_rule(case, policy)
@@ -153,6 +165,7 @@ def follow_the_policy_or_the_risk_class(case: CallContext, policy: Policy) -> De
 
 FORBIDDING_RULES: tuple[Rule, ...] = (
     deny_switched_off,
+    deny_above_ceiling,
     deny_forbidden,
     deny_foreign_tenant,
     deny_outside_workspace,

@@ -33,6 +33,7 @@ def build_input(
         app=state.agent.app,
         agent=state.agent.name,
         path=state.brief.path,
+        without_risks=state.brief.without_risks,
         tenant=state.brief.tenant,
         actor=state.brief.actor,
         calls=tuple(written.get(call.call.call_id, call.call) for call in calls),

@@ -18,6 +18,7 @@ from holdfast.contracts.state import CallState, Carryover, RunState
 from holdfast.contracts.transcript import TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
+from holdfast.run.delegation import ceilings
 from holdfast.run.limits import budgets, fallback, loop_detection, routing
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
 from holdfast.run.transcript import append_items, build_tool_turn
@@ -50,6 +51,7 @@ def start_run(
     if run.ceiling is not None:
         lower = budgets.cap_limits(agent.budget, run.ceiling)
         agent = agent.with_(budget=lower)
+    agent = ceilings.cut_tools(agent, run)
     if run.output_schema is not None:
         agent = agent.with_(output_schema=run.output_schema)
         agent = agent.with_(prefix_digest=agent.prefix.digest)

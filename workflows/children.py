@@ -19,10 +19,12 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.guardrails import checks_answers
-from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult, is_run_id
+from holdfast.contracts.patterns import is_run_id
+from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.run import parts, turns, verdicts
+from holdfast.run.delegation.ceilings import bind_brief, find_ceiling, lower_limits
 from holdfast.run.delegation.subagents import TIME_IS_UP
 from holdfast.run.limits import budgets, triggers
 from holdfast.run.limits.table import build_worst_case_ledger
@@ -69,7 +71,9 @@ class _SharedBudget(NamedTuple):
         ledger = budgets.add_child_usage(run.state.ledger, *self.reserved.values())
         # Of the time each has its own share: whether others worked or waited isn't known yet.
         left = budgets.remaining(run.state.agent.budget, ledger, self.began)
-        return left if isinstance(left, Stop) else budgets.cap_limits(task.ceiling, left)
+        if isinstance(left, Stop):
+            return left
+        return lower_limits(budgets.cap_limits(task.ceiling, left), run.state.agent.ceiling)
 
 
 class _ChildResult(NamedTuple):
@@ -238,6 +242,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         given = given.copy_with({"mode": "plan"})
     if task.output_schema is not None:
         given = given.copy_with({"output_schema": task.output_schema})
+    given = bind_brief(given, find_ceiling(run.state))
     return given.model_dump(mode="json", exclude_unset=True)
 
 

@@ -7,15 +7,8 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.run import (
-    RUN_ID_RULE,
-    WORKFLOW_TYPE,
-    AgentSnapshot,
-    FindWorker,
-    OpenRun,
-    RunInput,
-    is_run_id,
-)
+from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
+from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, FindWorker, OpenRun, RunInput
 from holdfast.contracts.state import Carryover, ReadEarlierRun, RunState
 from holdfast.run import gates, tool_calls, turns
 from holdfast.workflows import failures, options

@@ -45,6 +45,7 @@ class SessionStateChange(TypedDict, total=False):
     first_offset: int
     archived: int
     closing: str | None
+    ceiling: PartialBudget | None
 
 
 class SessionState(Contract):
@@ -52,16 +53,18 @@ class SessionState(Contract):
     What a session knows beside the state of the run that works on its `current` message.
 
     `agent` is the one that it was opened with, `limits` are those of the work on each message,
-    `budget` those of all together. `seen` are the first six bytes of the digests of the latest
-    message ids in Base64, eight characters each. `totals` is what ended messages used, `worked`
-    the seconds of work on them. `conversation` begins at `first_offset`; what is before `archived`
-    is in the archive too. Once it is `closing`, which is why, it ends when nothing waits.
+    which nothing raises above its `ceiling`, `budget` those of all together. `seen` are the first
+    six bytes of the digests of the latest message ids in Base64, eight characters each. `totals`
+    is what ended messages used, `worked` the seconds of work on them. `conversation` begins at
+    `first_offset`; what is before `archived` is in the archive too. Once it is `closing`, which is
+    why, it ends when nothing waits.
     """
 
     agent: str
     actor: str
     limits: Limits
     budget: PartialBudget | None = None
+    ceiling: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
     idle_timeout: float
     context: JsonObject = Field(default_factory=dict)
     metadata: JsonObject = Field(default_factory=dict, exclude_if=not_)

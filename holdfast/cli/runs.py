@@ -25,7 +25,8 @@ from holdfast.client.stream import open_stream
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.run import RUN_ID_RULE, RunInput, is_run_id
+from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
+from holdfast.contracts.run import RunInput
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 

@@ -17,7 +17,8 @@ from holdfast.client.event_data import TextDelta, TextReset, ToolStarted
 from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.stream import EventStream, open_stream
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.run import RUN_ID_RULE, RunResult, is_run_id
+from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
+from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.messages import ConversationTurn
 from holdfast.run.texts.figures import moment
 

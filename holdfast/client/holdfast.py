@@ -38,7 +38,8 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.errors import HoldfastError, NoWorker
 from holdfast.contracts.model import Strategy
-from holdfast.contracts.run import RUN_ID_RULE, TASK_QUEUE, WORKFLOW_TYPE, RunInput, is_run_id
+from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
+from holdfast.contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput
 from holdfast.run.requests import is_for_group
 from holdfast.run.summaries import summarise_run
 from holdfast.trace.values import TraceStatus

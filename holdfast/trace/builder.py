@@ -14,6 +14,7 @@ from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach, Waiting
 from holdfast.contracts.guardrails import GuardrailSpec
+from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.run import tool_results
 from holdfast.trace.background_tasks import BackgroundTask
@@ -137,6 +138,7 @@ class TraceBuilder:
         self.entries: list[Entry] = []
         self.waits = RequestTracker()
         self.approaches: list[Approach] = []
+        self.handoffs: list[HandoffRecord] = []
         self.unjudged: deque[MessageTrace] = deque()
         self.judged: list[int] = []
         self._refused = 0
@@ -162,6 +164,7 @@ class TraceBuilder:
             failure=self.failure,
             entries=tuple(self.entries),
             approaches=tuple(self.approaches),
+            handoffs=tuple(self.handoffs),
             requests=dict(self.waits.requests),
             flood=tuple(self._flood),
             relayed=tuple(self._list_part_requests()),

@@ -10,6 +10,7 @@ from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResul
 from holdfast.contracts.control import Approach, UndoRuling, Waiting
 from holdfast.contracts.decisions import Decided, Decision, Ruling
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX
+from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.model import ModelPurpose, StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import Risk
@@ -218,9 +219,10 @@ class Trace:
     `run_id` is the workflow id; `first_execution` stays the same when the run continues as a new
     execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
     a form that this release reads. `failure` says why a run has no result. `approaches` are those
-    that failed. `flood` are refused messages beyond those that anybody would read one by one,
-    `relayed` the ids of requests that wait in runs that work for this one, `held` those of such
-    runs that are suspended. With a `provider_wait` it asks its last model again later.
+    that failed, `handoffs` to whom its work was handed. `flood` are refused messages beyond those
+    that anybody would read one by one, `relayed` the ids of requests that wait in runs that work
+    for this one, `held` those of such runs that are suspended. With a `provider_wait` it asks its
+    last model again later.
     """
 
     run_id: str
@@ -238,6 +240,7 @@ class Trace:
     entries: tuple[Entry, ...]
     requests: Mapping[str, RequestTrace]
     approaches: tuple[Approach, ...] = ()
+    handoffs: tuple[HandoffRecord, ...] = ()
     flood: tuple[MessageTrace, ...] = ()
     relayed: tuple[str, ...] = ()
     held: frozenset[str] = frozenset()

@@ -15,6 +15,7 @@ from holdfast.contracts.calls import (
     idempotency_key,
 )
 from holdfast.contracts.control import MAX_RECENT_CHANGES, Delegation, HandoffData
+from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.run import AgentSnapshot, RunMetadata
@@ -23,6 +24,7 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers
+from holdfast.run.delegation import ceilings
 from holdfast.run.limits import budgets
 from holdfast.run.limits.triggers import collect_sensitive_domains
 from holdfast.run.summaries import describe_validation_error
@@ -166,10 +168,12 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
     Its guardrails look at all that was said. What a provider keeps of the talk with the sender is
     dropped, and so are the sender's plan and the place that it would have gone back to.
     """
+    ceiling = ceilings.find_ceiling(state)
     fresh = state.with_(
         agent=limit_receiver(state, prepared.receiver),
-        brief=_bind_brief(state),
-        session=_limit_session(state, prepared.receiver),
+        brief=ceilings.bind_brief(_bind_brief(state), ceiling),
+        ceiling=ceilings.lower_ceiling(state.ceiling, _find_limits(ceiling)),
+        session=_limit_session(state, prepared.receiver, ceiling),
         handoffs=state.handoffs + 1,
         journal=(*state.journal, prepared.record),
         provider_state={},
@@ -193,29 +197,35 @@ def _bind_brief(state: RunState) -> RunMetadata:
     return state.brief.copy_with({"sensitive_domains": domains})
 
 
-def _limit_session(state: RunState, receiver: AgentSnapshot) -> SessionState | None:
+def _limit_session(
+    state: RunState, receiver: AgentSnapshot, ceiling: Ceiling
+) -> SessionState | None:
     """Return a session in which later messages have no more than the receiver's limits either."""
     session = state.session
     if session is None:
         return None
     lower = Budget.model_validate(receiver.budget.model_dump())
-    return session.with_(limits=budgets.cap_limits(session.limits, lower))
+    return session.with_(
+        limits=ceilings.lower_limits(budgets.cap_limits(session.limits, lower), ceiling),
+        ceiling=ceilings.lower_ceiling(session.ceiling, _find_limits(ceiling)),
+    )
 
 
 def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
     """
     Return the receiver as it goes on with this run: nothing that bound the sender is lost.
 
-    No limit is raised, guardrails of the sender look on, and what it did can still be undone.
+    No limit is raised, guardrails of the sender look on, and what it did can still be undone. It
+    has no tool that the ceiling of any agent before it keeps from it.
     """
-    sender = state.agent
+    sender, ceiling = state.agent, ceilings.find_ceiling(state)
+    limits = budgets.cap_limits(receiver.budget, Budget.model_validate(sender.budget.model_dump()))
+    receiver = ceilings.cut_tools(receiver, ceilings.bind_brief(state.brief, ceiling))
     own = {one.name for one in receiver.guardrails}
     looking = tuple(one for one in sender.guardrails if one.name not in own)
     known = {one.name for one in (*receiver.tools, *receiver.companions)}
     changes: dict[str, object] = {
-        "budget": budgets.cap_limits(
-            receiver.budget, Budget.model_validate(sender.budget.model_dump())
-        ),
+        "budget": ceilings.lower_limits(limits, ceiling),
         "guardrails": (*receiver.guardrails, *looking),
         "review": _join_reviews(sender.review, receiver.review),
         "companions": (
@@ -249,6 +259,11 @@ def _join_reviews(sender: Requirement, receiver: Requirement) -> Requirement:
 
 def _find_lower(one: float | None, other: float | None) -> float | None:
     return min((limit for limit in (one, other) if limit is not None), default=None)
+
+
+def _find_limits(ceiling: Ceiling) -> Budget | None:
+    """Return what nothing may raise from now on; null where the ceiling names no limit."""
+    return ceiling.budget if ceiling.budget.model_fields_set else None
 
 
 def _find_undos(sender: AgentSnapshot) -> tuple[ToolContract, ...]:

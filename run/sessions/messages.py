@@ -25,6 +25,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ItemRange, UserTurn
 from holdfast.run import parts, turns, verdicts
+from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.limits import budgets
 from holdfast.run.sessions import seen
 from holdfast.run.transcript import append_items, halt, measure_context
@@ -141,9 +142,9 @@ def take_message(state: RunState, now: datetime) -> RunState:
     session = require_session(state)
     message, waiting = session.waiting[0], session.waiting[1:]
     left = _find_rest(session)
-    limits, ceiling = session.limits, None
+    limits, ceiling = session.limits, session.ceiling
     if isinstance(left, Budget):
-        limits, ceiling = budgets.cap_limits(session.limits, left), left
+        limits, ceiling = budgets.cap_limits(session.limits, left), lower_ceiling(ceiling, left)
     told = MessageTaken(
         message_id=message.message_id, position=message.position, actor=message.actor, at=now
     )

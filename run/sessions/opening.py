@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from holdfast.contracts.budget import Budget, PartialBudget
 from holdfast.contracts.run import AgentSnapshot, RunMetadata
 from holdfast.contracts.sessions.archive import ArchivedSession
 from holdfast.contracts.sessions.messages import SessionInput, SessionResult
@@ -11,7 +10,7 @@ from holdfast.contracts.sessions.state import SessionState
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import parts
-from holdfast.run.limits import budgets
+from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.sessions.messages import end_message, require_session
 from holdfast.run.transcript import build_continue_as_new_input, halt
 
@@ -66,7 +65,8 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
         {
             "actor": begun.actor,
             "limits": begun.limits,
-            "budget": _find_lower(was.budget, begun.budget),
+            "ceiling": None,
+            "budget": lower_ceiling(was.budget, begun.budget),
             "idle_timeout": begun.idle_timeout,
             "idle_since": begun.idle_since,
             "closing": None,
@@ -97,15 +97,6 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
         refused=left.refused,
         refused_total=left.refused_total,
     )
-
-
-def _find_lower(one: PartialBudget | None, other: PartialBudget | None) -> Budget | None:
-    """Return the limits of both, of which each only lowers the other's."""
-    if one is None or other is None:
-        return one or other
-    lower = budgets.cap_limits(one, other)
-    given = one.model_fields_set | other.model_fields_set
-    return Budget.model_validate(lower.model_dump(include=given))
 
 
 def leave_session(

@@ -9,7 +9,8 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.bounds import MAX_RUN_ID_CHARS
-from holdfast.contracts.run import RunResult, is_run_id
+from holdfast.contracts.patterns import is_run_id
+from holdfast.contracts.run import RunResult
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import builtin
 from tests.running import Run, Runs

@@ -27,6 +27,7 @@ from holdfast.contracts.control import (
     Triggers,
     UndoRuling,
 )
+from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.delegation.relayed import (
     ForwardedSignal,
     RequestsSignal,
@@ -162,6 +163,7 @@ EXAMPLES: tuple[Contract, ...] = (
         context_passed=("goal", "files"),
     ),
     Delegation(tool="delegate_to_researcher", at_once=4, budget_share=0.3),
+    Ceiling(without_tools=("send",), budget=Budget(max_steps=3)),
     HandoffData(files={"a.md": "words"}, recent_changes=("later", "earlier")),
     Backtracking(max_backtracks=2, revisions=1),
     Candidate(text="done"),

@@ -10,6 +10,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import Guardrail
 from holdfast.testing import Reply, Script, call, calls, say
 from holdfast.trace.reader import read_trace
+from holdfast.trace.spans.tree import span_tree
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
@@ -133,7 +134,7 @@ async def test_the_receiver_reads_what_was_prepared(memory_runs: MemoryRuns) -> 
 
 async def test_nothing_is_prepared_for_whom_nothing_is_registered(runs: Runs) -> None:
     """Who has a tool that prepares has it run, by its name; the others have none."""
-    # HO-01 HO-06
+    # HO-01 HO-06 TR-06
     app = bureau([TRANSFER], later(say("It is charged.")), prepare=load_context)
     plain = bureau([call("transfer_to_shipping", goal="send it")], later(say("It is sent.")))
     async with runs.working(app):
@@ -151,7 +152,11 @@ async def test_nothing_is_prepared_for_whom_nothing_is_registered(runs: Runs) ->
     ]
     assert "load_context" in str(story)
     assert "load_context" not in str(none)
-    assert trace.result is not None
+    [span] = [one for one in span_tree(trace).spans if one.type == "handoff"]
+    assert (span.attributes["from_agent"], span.attributes["to_agent"]) == ("triage", "billing")
+    assert span.attributes["context_passed"] == [
+        *("goal", "transcript", "files", "architecture", "recent_changes", "constraints")
+    ]
 
 
 async def test_what_is_too_large_comes_by_reference(memory_runs: MemoryRuns) -> None:

@@ -11,6 +11,7 @@ _FLAT_TYPES: Final[Mapping[SpanType, str]] = {
     "generation": "generation_span",
     "function": "function_span",
     "guardrail": "guardrail_span",
+    "handoff": "handoff_span",
 }
 
 _CUSTOM = "custom_span"

@@ -72,6 +72,14 @@ _NAMES: Final[Mapping[SpanType, Mapping[str, str]]] = {
         "outcome": "holdfast.approval.outcome",
         "approvers": "holdfast.approval.approvers",
     },
+    "handoff": {
+        "handoff_id": "holdfast.handoff.id",
+        "from_agent": "holdfast.handoff.from_agent",
+        "to_agent": "holdfast.handoff.to_agent",
+        "context_passed": "holdfast.handoff.context_passed",
+        "return_expected": "holdfast.handoff.return_expected",
+        "timeout_seconds": "holdfast.handoff.timeout_seconds",
+    },
     "activity": {"purpose": "holdfast.purpose"},
     "custom": {},
 }
@@ -89,6 +97,7 @@ _CONTENT: Final[Mapping[SpanType, Mapping[str, str]]] = {
         "result": "gen_ai.tool.call.result",
     },
     "approval": {"reason": "holdfast.approval.reason"},
+    "handoff": {"goal": "holdfast.handoff.goal"},
     "custom": {"data": "holdfast.data"},
 }
 """What is told only where content is asked for."""

@@ -21,6 +21,7 @@ from holdfast.trace.spans.guardrails import (
     build_review_span,
     find_reviewer,
 )
+from holdfast.trace.spans.handoffs import build_handoff_spans
 from holdfast.trace.spans.records import iso, iso_or_null
 from holdfast.trace.spans.values import Span, SpanEvent, SpanTree, span_id
 from holdfast.trace.values import AuditLine, AuxiliaryCall, Call, DecisionTrace, Trace, Turn
@@ -135,6 +136,7 @@ def _build_child_spans(trace: Trace, root: str, *, reasoning: bool) -> Iterator[
             yield from _build_request_spans(trace, asked, root)
     yield from build_guardrail_spans(trace, root)
     yield from build_idle_spans(trace, root)
+    yield from build_handoff_spans(trace, root)
     yield from build_background_spans(trace, root)
 
 

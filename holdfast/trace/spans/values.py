@@ -7,7 +7,7 @@ from holdfast.contracts.base import Contract, JsonObject
 from holdfast.trace.values import Trace
 
 SpanType: TypeAlias = Literal[
-    "agent", "generation", "function", "approval", "guardrail", "activity", "custom"
+    "agent", "generation", "function", "approval", "handoff", "guardrail", "activity", "custom"
 ]
 
 

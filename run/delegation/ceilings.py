@@ -1,0 +1,76 @@
+"""What an agent loses that works behind others: tools, risk classes, limits. Pure."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from holdfast.contracts.budget import Budget, Limits
+from holdfast.contracts.delegation.ceilings import Ceiling
+from holdfast.contracts.run import AgentSnapshot, RunMetadata
+from holdfast.contracts.state import RunState
+from holdfast.contracts.tools import HostedTool, ToolContract
+from holdfast.run.limits import budgets
+
+BriefT = TypeVar("BriefT", bound=RunMetadata)
+LimitsT = TypeVar("LimitsT", bound=Limits)
+ToolT = TypeVar("ToolT", ToolContract, HostedTool)
+
+
+def find_ceiling(state: RunState) -> Ceiling:
+    """Return what binds all that come behind this agent: what bound it, and what it adds."""
+    own, brief = state.agent.ceiling or Ceiling(), state.brief
+    return Ceiling(
+        without_tools=tuple(dict.fromkeys((*brief.without_tools, *own.without_tools))),
+        without_risks=tuple(dict.fromkeys((*brief.without_risks, *own.without_risks))),
+        budget=own.budget,
+    )
+
+
+def bind_brief(brief: BriefT, ceiling: Ceiling) -> BriefT:
+    """Return what is kept of a run from when this ceiling holds in it."""
+    if not ceiling.without_tools and not ceiling.without_risks:
+        return brief
+    changes = {"without_tools": ceiling.without_tools, "without_risks": ceiling.without_risks}
+    return brief.copy_with(changes)
+
+
+def lower_limits(limits: LimitsT, ceiling: Ceiling | None) -> LimitsT:
+    """Return limits of which none is above that of the ceiling, if there is one."""
+    return limits if ceiling is None else budgets.cap_limits(limits, ceiling.budget)
+
+
+def lower_ceiling(limits: Budget | None, ceiling: Budget | None) -> Budget | None:
+    """Return the limits of both that nothing may raise, of which each only lowers the other's."""
+    if limits is None or ceiling is None:
+        return limits or ceiling
+    lower = budgets.cap_limits(limits, ceiling)
+    given = limits.model_fields_set | ceiling.model_fields_set
+    return Budget.model_validate(lower.model_dump(include=given))
+
+
+def cut_tools(agent: AgentSnapshot, brief: RunMetadata) -> AgentSnapshot:
+    """
+    Return an agent without the tools that it may not use in this run.
+
+    Tools that give work to others stay, whatever their risk: those who get it are cut as well.
+    """
+    if not brief.without_tools and not brief.without_risks:
+        return agent
+    tools = tuple(_select_allowed(agent.tools, brief))
+    hosted = tuple(_select_allowed(agent.hosted, brief))
+    left = {one.name for one in (*tools, *hosted)}
+    settings = agent.settings
+    if settings.tool_choice not in {"none", *left} and (
+        settings.tool_choice != "required" or not left
+    ):
+        settings = settings.copy_with({"tool_choice": "auto"})
+    cut = agent.copy_with({"tools": tools, "hosted": hosted, "settings": settings})
+    return cut.with_(prefix_digest=cut.prefix.digest)
+
+
+def _select_allowed(tools: Iterable[ToolT], brief: RunMetadata) -> Iterable[ToolT]:
+    for tool in tools:
+        delegates = isinstance(tool, ToolContract) and tool.receiver is not None
+        if tool.name not in brief.without_tools and (
+            delegates or tool.risk not in brief.without_risks
+        ):
+            yield tool
