@@ -259,16 +259,13 @@ class App:
 
     def _check_ceiling(self, agent: Agent) -> Iterator[str]:
         """Name tools that nobody behind an agent has: a typo would keep nothing back."""
-        if not agent.ceiling.without_tools:
-            return
+        behind = self._find_behind(agent.name) if agent.ceiling.without_tools else ()
         names = set[str]()
-        for one in self.agents:
-            if one.name in self._find_behind(agent.name):
-                names |= {tool.contract.name for tool in self.find_tools(one)}
-                names |= {str(getattr(tool, "name", "")) for tool in one.hosted}
-        for name in agent.ceiling.without_tools:
-            if name not in names:
-                yield f"its ceiling is without tool {name!r}, and nobody behind it has that"
+        for one in (one for one in self.agents if one.name in behind):
+            names |= {tool.contract.name for tool in self.find_tools(one)}
+            names |= {tool.name for tool in one.hosted}
+        for name in {*agent.ceiling.without_tools} - names:
+            yield f"its ceiling is without tool {name!r}, and nobody behind it has that"
 
     def _find_behind(self, name: str) -> set[str]:
         """Return an agent and all that work for it or go on in its place."""

@@ -91,7 +91,9 @@ def take_over_limits(run: RunInput, earlier: Carryover) -> RunInput:
     given = earlier.budget
     if run.budget is not None:
         given = run.budget if given is None else given.with_changes(run.budget)
-    return run.copy_with({"budget": given, "ceiling": earlier.ceiling, "known": earlier.known})
+    kept = {"budget": given, "ceiling": earlier.ceiling, "known": earlier.known}
+    bound = earlier.brief.model_dump(include={"without_tools", "without_risks"})
+    return run.copy_with({**kept, **bound})
 
 
 def go_on_behind(state: RunState, earlier: Carryover) -> RunState:

@@ -8,9 +8,13 @@ import pytest
 from holdfast import Agent, App, AppError, Budget, Handoff, Risk, SubAgent, Tool, tool
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.run import RunInput
 from holdfast.contracts.switches import Switch
 from holdfast.delegation import Ceiling
+from holdfast.run.parts import build_carryover
+from holdfast.run.turns import take_over_limits
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
+from tests.builders import NOW, a_state
 from tests.memory.runs import MemoryRuns
 from tests.sample import IMPATIENT, add
 from tests.workflows.delegating import FOUND, Findings, Question
@@ -216,6 +220,16 @@ async def test_a_switch_on_who_went_on_holds_its_calls(memory_runs: MemoryRuns) 
         found = await run.results()
 
     assert [one.status for one in found if one.name == "add"] == ["denied"]
+
+
+def test_who_tries_a_run_again_gets_nothing_back() -> None:
+    """A retry of a run that was bound is bound as that was."""
+    earlier = a_state(run={"without_tools": ["send"], "without_risks": ["destructive"]})
+    left = build_carryover(earlier, (), {}, NOW)
+
+    given = take_over_limits(RunInput(agent="it", input="again"), left)
+
+    assert (given.without_tools, given.without_risks) == (("send",), (Risk.DESTRUCTIVE,))
 
 
 def test_a_typo_in_a_ceiling_is_told() -> None:
