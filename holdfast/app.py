@@ -264,7 +264,7 @@ class App:
         for one in (one for one in self.agents if one.name in behind):
             names |= {tool.contract.name for tool in self.find_tools(one)}
             names |= {tool.name for tool in one.hosted}
-        for name in {*agent.ceiling.without_tools} - names:
+        for name in sorted({*agent.ceiling.without_tools} - names):
             yield f"its ceiling is without tool {name!r}, and nobody behind it has that"
 
     def _find_behind(self, name: str) -> set[str]:
