@@ -33,6 +33,7 @@ SEARCH_ATTRIBUTES = {
     "AgentName": _KEYWORD,
     "AgentTenant": _KEYWORD,
     "AgentStatus": _KEYWORD,
+    "AgentSession": _KEYWORD,
     "AgentPending": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 }
 

@@ -214,6 +214,9 @@ TENANT = SearchAttributeKey.for_keyword("AgentTenant")
 STATUS = SearchAttributeKey.for_keyword("AgentStatus")
 
 
+SESSION = SearchAttributeKey.for_keyword("AgentSession")
+
+
 SUMMARY = "summary"
 """The memo that says on one line what a run is."""
 
@@ -239,8 +242,9 @@ def publish_status(run: RunContext) -> None:
                 (NAME, state.agent.name),
                 (TENANT, state.brief.tenant),
                 (STATUS, find_status(state, run.in_flight)),
+                (SESSION, state.brief.session_id),
             )
-            if shown.get(key) != value
+            if value is not None and shown.get(key) != value
         ),
         *([PENDING.value_set(waiting)] if list(shown.get(PENDING) or ()) != waiting else []),
     )

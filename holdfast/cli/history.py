@@ -18,6 +18,7 @@ from holdfast.client import Holdfast
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.texts import shorten
 from holdfast.runner import build_replayer
 from holdfast.trace.reader import read_trace
@@ -103,7 +104,7 @@ def _is_file(path: Path) -> bool:
 def _parse_trace(run: str, found: Sequence[WorkflowHistory]) -> Trace:
     for event in (history.events[0] for history in found if history.events):
         kind = event.workflow_execution_started_event_attributes.workflow_type.name
-        if kind != WORKFLOW_TYPE:
+        if kind not in {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}:
             raise HoldfastError(f"{run} is no run of an agent: its workflow type is {kind!r}")
     try:
         return read_trace(found)

@@ -27,6 +27,8 @@ from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import AuditLine, Entry
 
 _TOLD_ELSEWHERE = {
+    "message",
+    "outcome",
     "ruled",
     "escalated",
     "stopped",

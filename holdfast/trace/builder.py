@@ -14,9 +14,10 @@ from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach, Waiting
 from holdfast.contracts.guardrails import GuardrailSpec
-from holdfast.contracts.journal import HandoffRecord
+from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.run import tool_results
+from holdfast.run.summaries import journal_line
 from holdfast.trace.background_tasks import BackgroundTask
 from holdfast.trace.requests import MessageTrace, RequestTrace, RequestTracker
 from holdfast.trace.values import (
@@ -272,6 +273,14 @@ class TraceBuilder:
     def add_audit_line(self, event: str, text: str, at: datetime) -> None:
         """Add an audit line."""
         self.entries.append(AuditLine(event=event, text=text, at=at))
+
+    def take_progress(self, event: HandoffRecord | MessageTaken | MessageEnded) -> None:
+        """Note who goes on, or with which message of a session."""
+        if isinstance(event, HandoffRecord):
+            self.handoffs.append(event)
+            return
+        name = "message" if isinstance(event, MessageTaken) else "outcome"
+        self.add_audit_line(name, journal_line(event), event.at)
 
     def add_message(self, said: MessageTrace) -> None:
         """Add a message that needs no judgement, or belongs to no open request."""

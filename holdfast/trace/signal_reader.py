@@ -223,12 +223,12 @@ class SignalReader:
                 early, self._early = self._early, []
                 for one in early:
                     self._apply_verdict(*one)
-            case RequestOpened() | MessageTaken() | MessageEnded():
-                return  # as the state that was carried over has it, or the line that carries it
+            case RequestOpened():
+                return  # as the state that was carried over has it
             case RequestEscalated(request_id=name, groups=groups, at=at):
                 waits.add(name, EscalatedToGroup(groups=groups, at=at))
-            case HandoffRecord():
-                self._chronicle.handoffs.append(event)
+            case HandoffRecord() | MessageTaken() | MessageEnded():
+                self._chronicle.take_progress(event)
             case AnswerWithheld():
                 self._chronicle.withhold_answer()
             case ApproachFailed(approach=approach):

@@ -115,13 +115,18 @@ def heading(trace: Trace) -> Iterator[Line]:
     """Write what the run is about."""
     agent = trace.brief.agent if trace.brief else "unknown"
     begun = moment(trace.started_at)
-    yield Line("run", f"{trace.run_id}  agent {agent}  {begun}", "quiet")
+    yield Line(
+        "session" if trace.is_session else "run",
+        f"{trace.run_id}  agent {agent}  {begun}",
+        "quiet",
+    )
     if trace.brief and (earlier := trace.brief.retry_of):
         first = earlier.first_execution_run_id
         of = f"{earlier.run_id}{f' (first execution {first})' if first else ''}"
         turn = f", turn {earlier.turn} anew" if earlier.turn else ""
         yield Line("forks" if earlier.turn else "retries", f"{of}{turn}")
-    yield Line("goal", short(trace.goal))
+    if not trace.is_session:
+        yield Line("goal", short(trace.goal))
 
 
 def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
@@ -139,6 +144,8 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
             yield from guardrail_lines(entry)
         case BackgroundTask():
             yield from task_lines(entry)
+        case AuditLine(event="message" | "outcome"):
+            yield Line(entry.event, short(entry.text))
         case AuditLine() if entry.event not in _REDUNDANT_EVENTS and not is_duplicate(
             trace, entry
         ):

@@ -254,6 +254,11 @@ class Trace:
         return tuple(what for entry in self.entries for what in find_in_flight(entry, self.held))
 
     @property
+    def is_session(self) -> bool:
+        """Whether it is a session, which answers one message after the other."""
+        return self.brief is not None and self.brief.session_id == self.run_id
+
+    @property
     def turns(self) -> tuple[Turn, ...]:
         """All questions to models, failed ones too."""
         return tuple(entry for entry in self.entries if isinstance(entry, Turn))

@@ -55,8 +55,8 @@ def cut_tools(agent: AgentSnapshot, brief: RunMetadata) -> AgentSnapshot:
     """
     if not brief.without_tools and not brief.without_risks:
         return agent
-    tools = tuple(_select_allowed(agent.tools, brief))
-    hosted = tuple(_select_allowed(agent.hosted, brief))
+    tools = tuple(_select_tools(agent.tools, brief))
+    hosted = tuple(_select_tools(agent.hosted, brief))
     left = {one.name for one in (*tools, *hosted)}
     settings = agent.settings
     if settings.tool_choice not in {"none", *left} and (
@@ -67,7 +67,7 @@ def cut_tools(agent: AgentSnapshot, brief: RunMetadata) -> AgentSnapshot:
     return cut.with_(prefix_digest=cut.prefix.digest)
 
 
-def _select_allowed(tools: Iterable[ToolT], brief: RunMetadata) -> Iterable[ToolT]:
+def _select_tools(tools: Iterable[ToolT], brief: RunMetadata) -> Iterable[ToolT]:
     for tool in tools:
         delegates = isinstance(tool, ToolContract) and tool.receiver is not None
         if tool.name not in brief.without_tools and (

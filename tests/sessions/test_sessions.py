@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
+from holdfast.histories import fetch
 from holdfast.testing import call, say
+from holdfast.trace.reader import read_trace
+from holdfast.trace.spans.tree import span_tree
+from holdfast.trace.transcript import lines
+from holdfast.workflows.run_context import SESSION
 from tests.control.controlled import chained
 from tests.control.test_steers_now import busy_once
 from tests.sample import scripted, told
@@ -16,7 +21,7 @@ from tests.sessions.talking import Talks
 
 async def test_a_message_is_answered_with_all_that_was_said_before(talks: Talks) -> None:
     """Signal-with-start opens a session; the next message goes on where the first one ended."""
-    # SE-01 SE-03 SE-05
+    # SE-01 SE-03 SE-05 TR-08
     async with talks.working(scripted(echo)):
         talk = talks.talk(context={"plan": "gold"})
         assert await talk.exchange("m-1", "one", metadata={"page": "shop"}) == "one"
@@ -25,7 +30,19 @@ async def test_a_message_is_answered_with_all_that_was_said_before(talks: Talks)
         then = await talk.session()
         turns = (await talk.conversation()).items
         assert await talk.replayed() == 1
+        shown = (await talk.handle.describe()).typed_search_attributes
+        trace = read_trace(await fetch(talks.runs.client, talk.id))
 
+    assert shown[SESSION] == talk.id
+    assert (span_tree(trace).group_id, span_tree(trace).workflow_name) == (talk.id, "AgentSession")
+    grouped = [(line.label, line.text) for line in lines(trace)]
+    begun = [text for label, text in grouped if label in {"message", "outcome"} and "·" in text]
+    assert begun == [
+        "m-1 · the message no. 1, of anonymous",
+        "m-1 · completed",
+        "m-2 · the message no. 2, of anonymous",
+        "m-2 · completed",
+    ]
     assert (then.session_id, then.agent, then.context) == (talk.id, "it", {"plan": "gold"})
     assert (then.messages, then.waiting, then.working_on) == (2, 0, None)
     assert then.last_updated > first.last_updated

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, sandbox_queue
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.tools.redaction import WITHHELD, Redactor
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.spans import records
@@ -47,7 +48,7 @@ def span_tree(trace: Trace, *, reasoning: bool = False) -> SpanTree:
     )
     return SpanTree(
         trace_id=hashlib.sha256(trace.first_execution.encode()).hexdigest()[:32],
-        workflow_name=WORKFLOW_TYPE,
+        workflow_name=SESSION_WORKFLOW_TYPE if trace.is_session else WORKFLOW_TYPE,
         group_id=trace.brief.session_id if trace.brief else None,
         run_id=trace.run_id,
         status=trace.status,
