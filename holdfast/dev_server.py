@@ -28,7 +28,7 @@ HOST = "127.0.0.1"
 
 _SEARCH_ATTRIBUTES = (
     *(run_context.NAME, run_context.TENANT, run_context.STATUS, run_context.PENDING),
-    run_context.RESOURCES,
+    *(run_context.SESSION, run_context.RESOURCES),
 )
 
 _TYPES = {
