@@ -5,6 +5,7 @@ from datetime import datetime
 from holdfast.contracts import bounds
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget, Ledger, Limits
+from holdfast.contracts.control import MAX_EARLIER_ACTORS
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.journal import MessageEnded, MessageRefused, MessageTaken
 from holdfast.contracts.run import RunResult
@@ -55,7 +56,7 @@ def accept_message(
         stands = find_message_state(state, message.message_id)
         return state, MessageReceipt(message_id=message.message_id, position=known, state=stands)
     actor = message.actor or session.actor
-    if (full := _find_no_room(session, message)) is not None:
+    if (full := _find_no_room(session, message, actor)) is not None:
         refusal = MessageOutcome(
             accepted=False, request_id=message.message_id, reason=full, code="full"
         )
@@ -88,19 +89,24 @@ def accept_message(
         closing=None,
     )
     taken = MessageReceipt(message_id=message.message_id, position=number, state="queued")
-    return state.with_(session=session), taken
+    return _name_actors(state.with_(session=session)), taken
 
 
-def _find_no_room(session: SessionState, message: MessageSignal) -> str | None:
+def _find_no_room(session: SessionState, message: MessageSignal, actor: str) -> str | None:
     """Say why a message can't wait, if it can't."""
     waiting = session.waiting
     held = sum(map(bounds.size, waiting))
-    fits = held + bounds.size(message.text) <= MAX_WAITING_BYTES
-    if fits and len(waiting) < MAX_WAITING_MESSAGES:
+    actors = {actor, *(one.actor for one in waiting)}
+    if (
+        len(waiting) < MAX_WAITING_MESSAGES
+        and held + bounds.size(message.text) <= MAX_WAITING_BYTES
+        and len(actors) <= MAX_EARLIER_ACTORS
+    ):
         return None
     return (
-        f"{len(waiting)} messages with {held:,} bytes wait, and {MAX_WAITING_MESSAGES} with "
-        f"{MAX_WAITING_BYTES:,} may: send it again when one is answered"
+        f"{len(waiting)} messages with {held:,} bytes of {len(actors - {actor})} people wait, and "
+        f"{MAX_WAITING_MESSAGES} with {MAX_WAITING_BYTES:,} of {MAX_EARLIER_ACTORS} may: send it "
+        "again when one is answered"
     )
 
 
@@ -306,11 +312,9 @@ def _reset_work(state: RunState) -> RunState:
 
 
 def _name_actors(state: RunState) -> RunState:
-    """
-    Say for whom the work is: who sent the message that is worked on.
-
-    What waits has moved nothing yet, and anybody may send it in any name: whom it names has a say.
-    """
+    """Say for whom the work is: all who have sent something since the last outcome."""
     session = require_session(state)
     actor = session.current.actor if session.current is not None else session.actor
-    return state.with_(brief=state.brief.copy_with({"actor": actor}))
+    others = dict.fromkeys(one.actor for one in session.waiting if one.actor != actor)
+    brief = state.brief.copy_with({"actor": actor, "earlier_actors": tuple(others)})
+    return state.with_(brief=brief)

@@ -56,19 +56,6 @@ def a_session() -> SessionState:
     )
 
 
-def test_a_message_in_somebodys_name_takes_nobodys_say_away() -> None:
-    """It waits, has moved nothing, and anybody may have sent it; who sent the current one has."""
-    # SE-02
-    state = a_state().with_(session=a_session())
-    for number, actor in enumerate(("bob", "alice")):
-        said = MessageSignal(message_id=f"m-{number}", text="hello", actor=actor)
-        state, _ = messages.accept_message(state, said, NOW)
-        if number == 0:
-            state = messages.take_message(state, NOW)
-
-    assert (state.brief.actor, state.brief.earlier_actors) == ("bob", ())
-
-
 @pytest.mark.usefixtures("command_line")
 async def test_who_may_close_a_session_signs(runs: Runs, tmp_path: Path) -> None:
     """A name closes nothing, nor does what closed it the last time close it again."""
@@ -177,6 +164,7 @@ async def test_a_message_without_room_is_told_as_refused(runs: Runs, tmp_path: P
         await written(log)
         for number in range(MAX_WAITING_MESSAGES):
             await talk.signal("message", {"message_id": f"w-{number}", "text": "more"})
+        await talk.outcome(f"w-{MAX_WAITING_MESSAGES - 1}", "queued")
         last = await talk.send("w-last", "more")
         await talk.handle.terminate()
         Path(f"{log}.go").touch()
