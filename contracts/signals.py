@@ -142,7 +142,7 @@ class HeldSignal(Inbound):
 
 ControlName = Literal["steer", "suspend", "resume", "stop", "close"]
 
-SignedSignal = Literal["answer", "resolution"] | ControlName
+SignedSignal = Literal["answer", "resolution", ControlName]
 """The signals for which a policy may want a signature; an approval's is asked for by its rule."""
 
 Control: TypeAlias = SteerSignal | SuspensionSignal | StopSignal | CloseSignal

@@ -159,6 +159,12 @@ class Run(AnyRun):
         return await self.handle.result()
 
     async def query(self, name: str, answer: type[Answer], *arguments: JsonValue) -> Answer:
+        for _ in range(2):
+            try:
+                return await self.handle.query(name, args=arguments, result_type=answer)
+            except RPCError as error:  # perhaps with a worker that was killed
+                if error.status not in GIVEN_UP:
+                    raise
         return await self.handle.query(name, args=arguments, result_type=answer)
 
     async def execution(self) -> str | None:

@@ -214,13 +214,13 @@ class Run:
         """
         Return what the server knows of the run.
 
-        Raises HoldfastError when nobody can read it: the server takes search attributes that are
+        Raises NoWorker when nobody can read it: the server takes search attributes that are
         labelled as another type, and no worker begins a run with them.
         """
         try:
             description = await self._client.get_workflow_handle(self.id).describe()
         except ValueError as error:
-            raise HoldfastError(
+            raise NoWorker(
                 f"run {self.id!r} was started with search attributes that can't be read "
                 f"({error}), so no worker begins it or hears a cancellation; "
                 "'temporal workflow terminate' ends it"

@@ -137,12 +137,11 @@ async def heard(run: Run, count: int) -> None:
     last task (core of 1.35), which takes it for another workflow; whole, that history replays.
     Or by nobody, and the server gives up.
     """
-    for attempt in range(3):
+    while True:
         try:
             await run.refusals(count)
         except (WorkflowQueryFailedError, RPCError):
-            if attempt == 2:
-                raise
+            await run.pause()
         else:
             return
 

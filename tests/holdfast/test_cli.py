@@ -5,15 +5,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from temporalio.api.common.v1 import Payload, SearchAttributes, WorkflowType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import StartWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError
 
 from holdfast import Agent, App, Budget, worker
 from holdfast.contracts.errors import ModelRejected
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from tests.holdfast.commands import ended, holdfast, seen, started, terminal, waiting
+from tests.holdfast.unreadable import start_unreadable
 from tests.sample import TOOLS
 
 pytestmark = pytest.mark.usefixtures("command_line")
@@ -238,17 +236,7 @@ async def test_what_is_resolved_already_is_told(client: Client, name: str) -> No
 @pytest.mark.parametrize("words", [["show"], ["pending"], ["cancel"]])
 async def test_a_run_that_nobody_can_read(client: Client, name: str, words: list[str]) -> None:
     """The server took a text that is labelled as a time; a command says so on one line."""
-    false = Payload(metadata={"encoding": b"json/plain", "type": b"Datetime"}, data=b'"x"')
-    await client.workflow_service.start_workflow_execution(
-        StartWorkflowExecutionRequest(
-            namespace=client.namespace,
-            workflow_id=name,
-            workflow_type=WorkflowType(name="AgentRun"),
-            task_queue=TaskQueue(name=f"{name}-nobody"),
-            request_id=name,
-            search_attributes=SearchAttributes(indexed_fields={"AgentStatus": false}),
-        )
-    )
+    await start_unreadable(client, name)
     said = await holdfast(*words, name)
 
     assert said.code == 1

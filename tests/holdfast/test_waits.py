@@ -155,7 +155,7 @@ def test_request_is_passed_on_and_then_expires() -> None:
         "  rule    pay: approval_required (communication)",
         "  wait    passed on to seniors or board after 1m 0s",
         "  wait    expired after 10m 0s",
-        "  result  denied  approval_required: nobody decided req-1 in time",
+        "  result  denied  approval_required: nobody decided req-1 until 2026-03-01 12:10",
     ]
 
 

@@ -334,4 +334,5 @@ def test_hostile_text_takes_no_longer(unit: str) -> None:
         return time.thread_time() - began
 
     few = min(spent(25_000) for _ in range(2))
-    assert spent(200_000) < 30 * max(few, 0.005)  # quadratic, it would be 64 times as long
+    # Quadratic, each time it would be 64 times as long.
+    assert any(spent(200_000) < 30 * max(few, 0.005) for _ in range(3))
