@@ -28,7 +28,6 @@ from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question, Request
 from holdfast.testing import Script, call, say
 from holdfast.trace.reader import read_trace
-from tests.holdfast.unreadable import start_unreadable
 from tests.sample import TOOLS
 from tests.shape.tree import ROOT
 from tests.workflows.test_permissions import policy
@@ -249,27 +248,6 @@ async def test_what_waits_for_a_tenant_is_found_across_runs(
 
     assert {one.run.id for one in waiting} == {run.id for run in runs[:2]}
     assert {result.status for result in results} == {"completed"}
-
-
-async def test_a_run_that_nobody_can_read_hides_no_other(client: Client) -> None:
-    """Where every open run is asked, it is named at the end; others are told before."""
-    await start_unreadable(client, name := f"unreadable-{uuid4().hex[:8]}")
-    waiting: list[str] = []
-    async with working(client) as (holdfast, queue):
-        run = await holdfast.start("sender", "go", queue=queue)
-        await asked(run)
-        asking = Holdfast(Client(client.service_client, interceptors=[WithoutAttributes()]))
-        silent = ""
-        while run.id not in waiting or name not in silent:  # visibility comes behind
-            try:
-                async for one in asking.pending(tenant="default"):
-                    waiting.append(one.run.id)  # noqa: PERF401 -- those before the error count
-            except NoWorker as told:
-                silent = str(told)
-        await run.cancel()
-    await client.get_workflow_handle(name).terminate()
-
-    assert silent.startswith("no worker answers for ")
 
 
 async def test_what_waits_for_a_group_is_found_across_runs(client: Client, tmp_path: Path) -> None:
