@@ -28,12 +28,12 @@ from tests.running import Runs
 
 LETTERS_ALONE = str.maketrans("0123456789", "ghijklmnop")
 
-BAD, FAIR = "the plan is to sell everything", "no comment on account 4711"
+BAD, FAIR = "the plan is to sell everything", "no comment on account zk4711"
 
 
 def said(text: str) -> list[str]:
     """Which words of an answer that nobody may read are in a text."""
-    words = (BAD, BAD.upper(), "sell everything", "SELL EVERYTHING", "4711")
+    words = (BAD, BAD.upper(), "sell everything", "SELL EVERYTHING", "zk4711")
     return [one for one in words if one in text]
 
 
@@ -153,7 +153,7 @@ async def test_who_reviews_is_told(runs: Runs) -> None:
         pytest.param("it tells them", BAD, False, id="words of its own"),
         pytest.param("The answer is bad", "That is the answer, to a bad deal.", False, id="few"),
         pytest.param("IT says: Plan-is to\nSELL", BAD, True, id="three words, other signs"),
-        pytest.param("it names 4711", FAIR, True, id="a number"),
+        pytest.param("it names zk4711", FAIR, True, id="a number"),
         pytest.param("rule 12", "12 of them", False, id="a short number"),
         pytest.param("it says Sell!", "SELL", True, id="all of a short answer"),
         pytest.param("no", "", False, id="no answer"),
