@@ -188,7 +188,7 @@ class TemporalEarlierRuns:
         try:
             return await run.query(
                 "carryover",
-                {"digest": digest} if turn is None else {"digest": digest, "turn": turn},
+                {"digest": digest, "turn": turn},
                 result_type=Carryover,
                 rpc_timeout=CARRYOVER_TIMEOUT,
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -156,10 +156,7 @@ CONTROL_SIGNALS: Mapping[ControlName, type[Control]] = {
 }
 """Those that every run hears, by name."""
 
-CONTROL_NAMES: Mapping[str, ControlName] = {
-    **{name: name for name in CONTROL_SIGNALS},
-    "close": "close",
-}
+CONTROL_NAMES: Mapping[str, ControlName] = {name: name for name in get_args(ControlName)}
 """Those that a session alone hears among them."""
 
 

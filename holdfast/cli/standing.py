@@ -20,8 +20,8 @@ from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run import tool_results
+from holdfast.run.texts import requests
 from holdfast.run.texts.figures import dollars, duration, moment, pluralize
-from holdfast.run.texts.requests import subject_line
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS
 from holdfast.trace import controlled
 from holdfast.trace.reader import read_trace
@@ -299,11 +299,11 @@ def _waits_for(trace: Trace, asked: RequestTrace) -> str:
     so_far = f" ({len(asked.approvals)} of {asked.count} approved)" if asked.count > 1 else ""
     match asked.kind:
         case "question":
-            what = f"question: {asked.reason}"
+            what = requests.question_line(asked.reason)
         case "escalation":
-            what = f"escalated: {asked.reason}"
+            what = requests.halt_line(asked.reason)
         case "review":
-            what = f"review of {subject_line(asked.subject)}: {asked.reason}"
+            what = requests.review_line(asked.subject, asked.reason)
         case "approval":
             what = _describe_approval(trace, asked)
     return shorten(f"{asked.request_id} · {what}") + so_far
@@ -313,7 +313,7 @@ def _describe_approval(trace: Trace, asked: RequestTrace) -> str:
     for call in trace.calls:
         for ruled in call.rulings:
             if ruled.risk and ruled.request_id == asked.request_id:
-                return f"{call.call.name}: approval_required ({ruled.risk})"
+                return requests.approval_line(call.call.name, ruled.risk)
     return asked.reason
 
 

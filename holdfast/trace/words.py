@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines, shorten
-from holdfast.run.texts.figures import duration
+from holdfast.run.texts.figures import duration, split_seconds
 
 Tone: TypeAlias = Literal["plain", "quiet", "good", "bad", "waiting"]
 
@@ -54,9 +54,7 @@ def offset(time: timedelta) -> str:
     seconds = max(time.total_seconds(), 0.0)
     if seconds < _ROUNDS_TO_A_MINUTE:
         return f"+{seconds:.1f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
+    days, hours, minutes, rest = split_seconds(seconds)
     if days:
         return f"+{days}d{hours:02}h"
     return f"+{hours}h{minutes:02}m" if hours else f"+{minutes}m{rest:02}s"

@@ -204,9 +204,9 @@ def _limit_session(
     session = state.session
     if session is None:
         return None
-    lower = Budget.model_validate(receiver.budget.model_dump())
+    limits = budgets.cap_at(session.limits, receiver.budget)
     return session.with_(
-        limits=ceilings.lower_limits(budgets.cap_limits(session.limits, lower), ceiling),
+        limits=ceilings.lower_limits(limits, ceiling),
         ceiling=ceilings.lower_ceiling(session.ceiling, _find_limits(ceiling)),
     )
 
@@ -219,7 +219,7 @@ def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
     has no tool that the ceiling of any agent before it keeps from it.
     """
     sender, ceiling = state.agent, ceilings.find_ceiling(state)
-    limits = budgets.cap_limits(receiver.budget, Budget.model_validate(sender.budget.model_dump()))
+    limits = budgets.cap_at(receiver.budget, sender.budget)
     receiver = ceilings.cut_tools(receiver, ceilings.bind_brief(state.brief, ceiling))
     own = {one.name for one in receiver.guardrails}
     looking = tuple(one for one in sender.guardrails if one.name not in own)
@@ -251,14 +251,10 @@ def _join_reviews(sender: Requirement, receiver: Requirement) -> Requirement:
             "strength": strength,
             "count": max(sender.count, receiver.count),
             "methods": sender.methods or receiver.methods,
-            "max_auth_age": _find_lower(sender.max_auth_age, receiver.max_auth_age),
-            "valid_for": _find_lower(sender.valid_for, receiver.valid_for),
+            "max_auth_age": budgets.find_lower(sender.max_auth_age, receiver.max_auth_age),
+            "valid_for": budgets.find_lower(sender.valid_for, receiver.valid_for),
         }
     )
-
-
-def _find_lower(one: float | None, other: float | None) -> float | None:
-    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def _find_limits(ceiling: Ceiling) -> Budget | None:

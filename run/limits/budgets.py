@@ -17,6 +17,7 @@ from holdfast.run.limits import table
 from holdfast.run.limits.table import LIMITS, LimitRow
 
 LimitsT = TypeVar("LimitsT", bound=Limits)
+LimitT = TypeVar("LimitT", float, Decimal)
 
 
 def check_limits(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
@@ -144,10 +145,15 @@ def after_model_call(ledger: Ledger, usage: CallUsage) -> Ledger:
 def cap_limits(limits: LimitsT, ceiling: Budget) -> LimitsT:
     """Lower limits to those that are given in *ceiling*; it never raises one."""
     lowered = {
-        name: _min_limit(getattr(limits, name), getattr(ceiling, name))
+        name: find_lower(getattr(limits, name), getattr(ceiling, name))
         for name in ceiling.model_fields_set
     }
     return limits.copy_with(lowered)
+
+
+def cap_at(limits: LimitsT, other: Limits) -> LimitsT:
+    """Lower limits to all those that another agent has; it raises none either."""
+    return cap_limits(limits, Budget.model_validate(other.model_dump()))
 
 
 def remaining(budget: Limits, ledger: Ledger, elapsed: float) -> Budget | Stop:
@@ -272,9 +278,8 @@ def _split_rest(
     return int(part) if isinstance(limit, int) else Decimal(f"{int(part * 10**9)}e-9")
 
 
-def _min_limit(
-    one: float | Decimal | None, other: float | Decimal | None
-) -> float | Decimal | None:
+def find_lower(one: LimitT | None, other: LimitT | None) -> LimitT | None:
+    """Return the lower of two limits, of which null is none."""
     return min((limit for limit in (one, other) if limit is not None), default=None)
 
 

@@ -19,12 +19,18 @@ def duration(time: timedelta) -> str:
         return f"{round(seconds * 1000)} ms"
     if time < timedelta(minutes=1):
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
+    days, hours, minutes, rest = split_seconds(seconds)
     if days:
         return f"{days}d {hours}h"
     return f"{hours}h {minutes}m" if hours else f"{minutes}m {rest}s"
+
+
+def split_seconds(seconds: float) -> tuple[int, int, int, int]:
+    """Return whole days, hours, minutes and seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return days, hours, minutes, rest
 
 
 def dollars(amount: Decimal | None) -> str:

@@ -43,6 +43,9 @@ class Reply(NamedTuple):
     rest: str
 
 
+_APPROVE = Reply("approve", "   (or: reject)")
+
+
 class RequestText(Protocol):
     """
     What is shown of a request.
@@ -126,6 +129,26 @@ def subject_line(subject: str) -> str:
     return one_line(shown)
 
 
+def approval_line(tool: str, risk: str) -> str:
+    """Write that a call waits for an approval."""
+    return f"{tool}: approval_required ({risk})"
+
+
+def review_line(subject: str, reason: str) -> str:
+    """Write what is reviewed, and why."""
+    return f"review of {subject_line(subject)}: {reason}"
+
+
+def question_line(question: str) -> str:
+    """Write what is asked."""
+    return f"question: {question}"
+
+
+def halt_line(reason: str) -> str:
+    """Write why a run waits for somebody to say how it goes on."""
+    return f"escalated: {reason}"
+
+
 @dataclass(frozen=True)
 class _ApprovalText:
     request: ApprovalRequest
@@ -136,7 +159,7 @@ class _ApprovalText:
 
     @property
     def line(self) -> str:
-        return f"{self.request.tool}: approval_required ({self.request.risk})"
+        return approval_line(self.request.tool, self.request.risk)
 
     @property
     def markdown(self) -> str:
@@ -153,7 +176,7 @@ class _ApprovalText:
 
     @property
     def reply(self) -> Reply:
-        return Reply("approve", "   (or: reject)")
+        return _APPROVE
 
     @property
     def details(self) -> Details:
@@ -184,7 +207,7 @@ class _ReviewText:
 
     @property
     def line(self) -> str:
-        return f"review of {subject_line(self.request.subject)}: {self.request.reason}"
+        return review_line(self.request.subject, self.request.reason)
 
     @property
     def markdown(self) -> str:
@@ -206,7 +229,7 @@ class _ReviewText:
 
     @property
     def reply(self) -> Reply:
-        return Reply("approve", "   (or: reject)")
+        return _APPROVE
 
     @property
     def details(self) -> Details:
@@ -232,7 +255,7 @@ class _QuestionText:
 
     @property
     def line(self) -> str:
-        return f"question: {self.request.question}"
+        return question_line(self.request.question)
 
     @property
     def markdown(self) -> str:
@@ -270,7 +293,7 @@ class _EscalationText:
 
     @property
     def line(self) -> str:
-        return f"escalated: {self.request.reason}"
+        return halt_line(self.request.reason)
 
     @property
     def markdown(self) -> str:

@@ -1,5 +1,6 @@
 """A fork: a run that is over goes on otherwise from one of its turns, in a new run."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.run import parts, replies, turns
 from holdfast.run.transcript import cut_before_turn
-from holdfast.testing import Reply, Script, ScriptTurn, call, say
+from holdfast.testing import call, say
 from tests.builders import (
     EXECUTION,
     NOW,
@@ -25,7 +26,7 @@ from tests.builders import (
 )
 from tests.running import Runs
 from tests.sample import lines, scripted, told
-from tests.workflows.test_retries import refusal, replays, said
+from tests.workflows.test_retries import first_then, refusal, replays
 
 
 def after_two_turns() -> RunState:
@@ -104,18 +105,8 @@ def test_there_has_to_be_such_a_turn(turn: int, lacks: int, why: str) -> None:
         cut_before_turn(state.with_(items=state.items[lacks:]), turn)
 
 
-def otherwise(first: Script, fork: Script) -> Script:
-    """A script that goes otherwise in a fork."""
-
-    def script(turn: ScriptTurn) -> Reply:
-        forked = any("went on from here" in one.text for one in said(turn))
-        chosen = fork if forked else first
-        if callable(chosen):
-            return chosen(turn)
-        reply = chosen[turn.number - 1]
-        return reply(turn) if callable(reply) else reply
-
-    return script
+otherwise = partial(first_then, notice="went on from here")
+"""A script that goes otherwise in a fork."""
 
 
 async def test_a_run_with_its_answer_is_forked(runs: Runs, tmp_path: Path) -> None:

@@ -26,12 +26,12 @@ from tests.workflows.tiered import staffed, written
 BROKEN = fail(ModelRejected("no wool", kind="auth"))
 
 
-def first_then(first: Script, again: Script) -> Script:
-    """A script that goes otherwise in the run that tries another one again."""
+def first_then(first: Script, again: Script, *, notice: str = "tries it again") -> Script:
+    """A script that goes otherwise in the run that tries another one again, or is its fork."""
 
     def script(turn: ScriptTurn) -> Reply:
-        retried = any("tries it again" in one.text for one in said(turn))
-        chosen = again if retried else first
+        noticed = any(notice in one.text for one in said(turn))
+        chosen = again if noticed else first
         if callable(chosen):
             return chosen(turn)
         reply = chosen[turn.number - 1]
