@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 from temporalio.api.common.v1 import Payload
+from temporalio.bridge.proto.workflow_commands import UpdateResponse
 from temporalio.client import (
     WorkflowFailureError,
     WorkflowQueryFailedError,
@@ -103,6 +104,12 @@ class MemoryRun(AnyRun):
     async def decide(self, *arguments: JsonValue) -> MessageOutcome:
         return await self._thread.call(self._update("decide", arguments))
 
+    async def decide_behind(
+        self, name: str, argument: JsonValue, decision: JsonValue
+    ) -> MessageOutcome:
+        """Send a signal, and an update right behind it: one workflow task brings both."""
+        return await self._thread.call(self._tell_both(name, argument, decision))
+
     async def cancel(self) -> None:
         await self._thread.call(self._cancel())
 
@@ -154,8 +161,17 @@ class MemoryRun(AnyRun):
     async def _cancel(self) -> None:
         self._server.cancel(self.id)
 
+    async def _tell_both(
+        self, name: str, argument: JsonValue, decision: JsonValue
+    ) -> MessageOutcome:
+        first, second = await _encode([argument]), await _encode([decision])
+        self._server.signal(self.id, name, first)
+        return await self._take(await self._server.update(self.id, "decide", second))
+
     async def _update(self, name: str, arguments: Sequence[JsonValue]) -> MessageOutcome:
-        response = await self._server.update(self.id, name, await _encode(arguments))
+        return await self._take(await self._server.update(self.id, name, await _encode(arguments)))
+
+    async def _take(self, response: UpdateResponse) -> MessageOutcome:
         if response.HasField("rejected"):
             cause = await data_converter.decode_failure(response.rejected)
             raise WorkflowUpdateFailedError(cause)

@@ -112,6 +112,7 @@ class Inbox:
     async def submit_and_wait(self, message: InboundMessage) -> MessageOutcome | MessageReceipt:
         """Deliver a message when all is heard that came before; return what became of it."""
         await take_turn()
+        await asyncio.sleep(0)  # signals of the same task stand before it in history
         await self.submit(message)
         while message.disposition is None:
             await (message.verdict or self._judged).wait()
