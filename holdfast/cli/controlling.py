@@ -10,7 +10,9 @@ from holdfast.client import Holdfast, MessageRefused, NoWorker, Run
 from holdfast.client.messages import build
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import StatusReport
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.signals import (
+    CloseSignal,
     Control,
     ControlName,
     SteerSignal,
@@ -76,6 +78,23 @@ async def stop(
     asked = (await Holdfast.connect()).run(run)
     await _send(asked, "stop", message, await _query_status(asked), key)
     screen.tell(f"sent to {run}; '{screen.command('watch', run)}' shows its end")
+
+
+@blocking
+async def close(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The id of the session.")],
+    *,
+    reason: Reason = None,
+    key: options.Key = None,
+) -> None:
+    """End a session when what was said before is answered; a message opens it again."""
+    message = build(CloseSignal, by=options.login(), reason=reason)
+    asked = (await Holdfast.connect()).run(session)
+    if (await asked.describe()).workflow_type != SESSION_WORKFLOW_TYPE:
+        ends = screen.command("stop", session)
+        raise HoldfastError(f"{session!r} is a run, and only sessions close: '{ends}' ends it")
+    await _send(asked, "close", message, await _query_status(asked), key)
+    screen.tell(f"{session} closes when what was said before is answered")
 
 
 @blocking

@@ -61,6 +61,10 @@ COMMANDS = {
         "controlling:stop",
         "End a run with a result: what changes nothing is broken off, a write comes to its end.",
     ),
+    "close": (
+        "controlling:close",
+        "End a session when what was said before is answered; a message opens it again.",
+    ),
     "cancel": (
         "controlling:cancel",
         "Cancel a run: tools that run are told to end, nothing new begins.",

@@ -35,7 +35,10 @@ async def confirm_request(
             "there is no terminal to show the request on: name REQUEST and --digest DIGEST, as "
             f"'{screen.command('pending --json', run.id)}' shows them"
         )
-    found = await read_from_asking_run(run, await _find_request(run, request_id, kinds))
+    shown = await _find_request(run, request_id, kinds)
+    if signed and digest is None and not asks:
+        require_shown_whole(run, shown)
+    found = await read_from_asking_run(run, shown)
     if digest not in {None, found.digest}:
         raise HoldfastError(
             f"request {found.request_id!r} of run {run.id!r} is not the one with this digest: see "
@@ -44,6 +47,16 @@ async def confirm_request(
     if asks:
         await _ask(out, run.id, found, question)
     return found
+
+
+def require_shown_whole(run: Run, shown: Request) -> None:
+    """Refuse what was signed by the words of a run that left something out: HoldfastError."""
+    if shown.left_out:
+        asking = screen.command("pending --json", run.find_asking(shown).id)
+        raise HoldfastError(
+            f"request {shown.request_id!r} is not shown whole by run {run.id!r}: see it with "
+            f"'{asking}', and name its --digest beside the token"
+        )
 
 
 async def _ask(out: Screen, run: str, request: Request, question: str) -> None:

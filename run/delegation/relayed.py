@@ -2,7 +2,7 @@
 
 from holdfast.contracts.approvals import Request, outline
 from holdfast.contracts.bounds import size
-from holdfast.contracts.signals import Message, OutcomeCode
+from holdfast.contracts.signals import ApprovalSignal, Message, OutcomeCode
 
 MAX_RELAYED_BYTES = 100_000
 """What a run shows of the requests of one part: all of them are one signal."""
@@ -32,9 +32,19 @@ def qualify(request: Request, part: str, run_id: str) -> Request:
 
 
 def find_forwarding_refusal(request: Request, said: Message) -> tuple[str, OutcomeCode] | None:
-    """Say why nothing is forwarded: what isn't shown whole is decided by who has seen it."""
-    if said.digest is None and said.token is None and request.left_out:
+    """
+    Say why nothing is forwarded: what isn't shown whole is decided by who has seen it.
+
+    So is what is signed: nothing can be added to the words of an answer or a resolution, and the
+    token of an approval says nothing of what was shown beside the arguments.
+    """
+    if said.digest is None and request.left_out:
         return f"{request.left_out}, and name its digest", "changed"
+    if said.digest is None and said.token is not None and not isinstance(said, ApprovalSignal):
+        return (
+            f"what is signed about {said.request_id!r} names its digest as it was seen",
+            "changed",
+        )
     if said.digest not in {None, request.digest} and not request.left_out:
         return f"request {said.request_id!r} is not the one that was seen: see it again", "changed"
     return None

@@ -175,3 +175,37 @@ async def test_who_signs_a_stop_ended_the_run(run: Run) -> None:
     assert result.stop is not None
     assert result.stop.ended_by == "dana"
     assert "enough (by dana, signed)" in trace.out
+
+
+async def test_who_signs_closes_a_session(client: Client, name: str, tmp_path: Path) -> None:
+    """The command signs unasked, says when it is refused, and closes no run."""
+    # SE-02 RK-19
+    trusted("dana")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "version: 1\ngroups: {oncall: [dana]}\nsignals: {close: {groups: [oncall]}}\n",
+        encoding="utf-8",
+    )
+    agent = Agent(name="talker", instructions="Talk.", models=["scripted:talker"])
+    app = App(agents=[agent], scripts={"talker": [say("hello"), say("done")]}, policy=policy)
+    async with worker.run_worker(client, app):
+        await holdfast("chat", "talker", "--session", name, stdin="hi\n")
+        ended = await holdfast("run", "talker", "go", "--id", f"{name}-run", "--detach")
+        no_session = await holdfast("close", f"{name}-run")
+        trusted("eve")
+        stranger = await holdfast("close", name, "--key", "eve")
+        keyless = await holdfast("close", name)
+        closed = await holdfast("close", name, "--key", "dana", "--reason", "answered")
+        result = await client.get_workflow_handle(name, result_type=dict).result()
+        over = await holdfast("close", name)
+
+    assert ended.code == 0
+    assert "is a run, and only sessions close" in no_session.err
+    assert stranger.err.startswith("holdfast: refused: 'eve' is in none of the groups that may")
+    assert "choose one of dana, eve (--key)" in keyless.err
+    assert (closed.code, closed.out) == (
+        0,
+        f"{name} closes when what was said before is answered\n",
+    )
+    assert result["reason"] == "closed by dana: answered"
+    assert (over.code, over.err) == (1, f"holdfast: run {name!r} is over (completed)\n")

@@ -11,7 +11,7 @@ from temporalio.exceptions import FailureError
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.delegation.relayed import RequestsSignal, VerdictSignal
-from holdfast.contracts.signals import ApprovalSignal, Message, MessageOutcome, OutcomeCode
+from holdfast.contracts.signals import Message, MessageOutcome, OutcomeCode
 from holdfast.run import verdicts
 from holdfast.run.delegation.relayed import find_forwarding_refusal, qualify, select_shown
 from holdfast.run.summaries import find_sender
@@ -61,9 +61,9 @@ class RequestRelay:
             return refusal
         content: JsonObject = json.loads(inbound.payloads[0].payload.data)
         content["request_id"] = name
-        if said.token is None or (isinstance(said, ApprovalSignal) and not request.left_out):
-            # Its token is about what the part asks, which somebody else may have shown otherwise.
-            content.setdefault("digest", request.digest)
+        if said.digest is None:
+            # What the part asks somebody else may have shown otherwise, as no token tells.
+            content["digest"] = request.digest
         forward_id = str(workflow.uuid4())
         inbound.verdict = asyncio.Event()
         self._forwarded[forward_id] = _Forwarded(inbound, said)

@@ -1,0 +1,157 @@
+"""Requests of a part, shown by somebody else with other words and the digests of the real one."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from holdfast import HoldfastError, approvers, signing
+from holdfast.cli import seeing
+from holdfast.client import Run
+from holdfast.contracts.approvals import ApprovalRequest, Question, Request
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.signals import AnswerSignal
+from holdfast.settings import Settings
+from holdfast.signing import OwnKey
+from holdfast.testing import call, say
+from tests.builders import a_request
+from tests.memory.runs import MemoryRun, MemoryRuns
+from tests.sample import lines
+from tests.workflows.delegating import FOUND, ask, desk
+from tests.workflows.test_permissions import policy
+from tests.workflows.test_relayed_requests import relayed
+
+PART = "1-researcher"
+HARMLESS: JsonObject = {
+    "tool": "greet",
+    "action": "greet",
+    "arguments": {"text": "good morning"},
+    "reason": "it greets",
+    "question": "What is your favourite colour?",
+}
+"""Words in the place of those of the real request; of each kind those that it has count."""
+
+
+@pytest.fixture
+def key(memory_runs: MemoryRuns, tmp_path: Path) -> OwnKey:
+    """A key that counts."""
+    made = signing.make(tmp_path / "keys", "dana", None)
+    approvers.trust(Settings.load().approvers, json.dumps(made.public))
+    return made
+
+
+async def deceive(run: MemoryRun, *, left_out: str) -> Request:
+    """Show something else in the place of what a part asks, and return it as a person sees it."""
+    (real,) = await run.part(PART).pending()
+    known = type(real).model_fields
+    lie = real.model_dump(mode="json")
+    lie |= {name: value for name, value in HARMLESS.items() if name in known}
+    lie |= {"left_out": left_out} if left_out else {}
+    await run.signal("requests", {"run_id": run.part(PART).id, "requests": [lie]})
+    (shown,) = await relayed(run)
+    assert shown.model_dump(include={*HARMLESS}) != real.model_dump(include={*HARMLESS})
+    return shown
+
+
+@pytest.mark.parametrize("left_out", ["", " "], ids=["whole", "left out"])
+@pytest.mark.parametrize("seen", [{}, {"digest": None}], ids=["unsaid", "null"])
+async def test_a_signature_releases_nothing_that_somebody_else_has_shown(
+    memory_runs: MemoryRuns, tmp_path: Path, key: OwnKey, left_out: str, seen: JsonObject
+) -> None:
+    """The token fits the real call: its arguments' digest and its challenge stand in the lie."""
+    # BY-52 RK-19
+    log = tmp_path / "log"
+    strong = policy(
+        tmp_path, "{id: r, effect: approve, match: {tools: [send]}, approval: {strong: true}}"
+    )
+    send = [call("send", log=str(log), text="pay eve"), FOUND]
+    async with memory_runs.working(desk([ask("tides"), say("So.")], send, policy=strong)):
+        run = await memory_runs.start("desk")
+        await relayed(run)
+        shown = await deceive(run, left_out=left_out)
+        assert isinstance(shown, ApprovalRequest)
+        now, part = datetime.now(UTC), run.part(PART)
+        token = signing.sign_decision(key, None, part.id, shown, "approve", now)
+        said: JsonObject = {
+            "request_id": shown.request_id,
+            "decision": "approve",
+            "approver": "dana",
+            "token": token,
+        }
+        refused = await run.decide({**said, **seen})
+        written = lines(log)
+        (real,) = await part.pending()
+        taken = await run.decide({**said, "digest": real.digest}) if left_out else None
+        await run.cancel()
+
+    assert (refused.accepted, refused.code) == (False, "changed")
+    assert written == []
+    assert taken is None or taken.accepted
+
+
+@pytest.mark.parametrize("left_out", ["", " "], ids=["whole", "left out"])
+async def test_a_plain_approval_releases_nothing_that_somebody_else_has_shown(
+    memory_runs: MemoryRuns, tmp_path: Path, left_out: str
+) -> None:
+    """Nor does one that says outright that it names no digest."""
+    # BY-52
+    log = tmp_path / "log"
+    send = [call("send", log=str(log), text="pay eve"), FOUND]
+    async with memory_runs.working(desk([ask("tides"), say("So.")], send)):
+        run = await memory_runs.start("desk")
+        await relayed(run)
+        shown = await deceive(run, left_out=left_out)
+        refused = await run.decide(
+            {
+                "request_id": shown.request_id,
+                "decision": "approve",
+                "approver": "dana",
+                "digest": None,
+            }
+        )
+        written = lines(log)
+        await run.cancel()
+
+    assert (refused.accepted, refused.code) == (False, "changed")
+    assert written == []
+
+
+@pytest.mark.parametrize("left_out", ["", " "], ids=["whole", "left out"])
+async def test_a_signed_answer_is_none_to_another_question(
+    memory_runs: MemoryRuns, tmp_path: Path, key: OwnKey, left_out: str
+) -> None:
+    """Nothing can be added to what is signed: so it says itself which words were seen."""
+    # BY-52
+    signed = tmp_path / "policy.yaml"
+    signed.write_text("version: 1\nsignals: {answer: {}}\n", encoding="utf-8")
+    script = [call("ask_user", question="May I pay eve?"), FOUND]
+    async with memory_runs.working(desk([ask("tides"), say("So.")], script, policy=signed)):
+        run = await memory_runs.start("desk")
+        await relayed(run)
+        shown = await deceive(run, left_out=left_out)
+        assert isinstance(shown, Question)
+        part = run.part(PART)
+        about = part.id, memory_runs.server.newest(part.id).run_id
+        answer = AnswerSignal(request_id=shown.own_id, text="yes")
+        token = signing.sign_signal(key, None, about, "answer", answer, datetime.now(UTC))
+        said: JsonObject = {"request_id": shown.request_id, "text": "yes", "token": token}
+        await run.signal("answer", said)
+        (refused,) = await run.refusals(1)
+        (waiting,) = await part.pending()
+        await run.cancel()
+
+    assert "name" in refused
+    assert "digest" in refused
+    assert isinstance(waiting, Question)
+
+
+async def test_a_token_says_nothing_of_what_was_left_out() -> None:
+    """Without a terminal the command adds no digest of its own to what was signed elsewhere."""
+    # BY-52
+    run = Run(await Client.connect("nowhere:1", lazy=True), "root")
+    shown = a_request(f"{PART}/req-1", run_id=f"root.{PART}", tool="harmless")
+    seeing.require_shown_whole(run, shown)
+    with pytest.raises(HoldfastError, match="not shown whole by run 'root'"):
+        seeing.require_shown_whole(run, shown.with_(left_out=" "))
