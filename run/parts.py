@@ -32,10 +32,12 @@ def after_result(state: RunState, part: str, result: RunResult) -> RunState:
     return state.with_(compensation=together)
 
 
-def after_loss(state: RunState, part: str, agent: str) -> RunState:
-    """Keep that a part ended without a result: nobody knows what it did."""
+def after_loss(
+    state: RunState, part: str, agent: str, why: str = "whose run ended without a result"
+) -> RunState:
+    """Keep that a part has no result, and *why*: nobody knows what it did, or still does."""
     whatever = Effect(
-        summary=f"{part}: whatever {agent} did, whose run ended without a result",
+        summary=f"{part}: whatever {agent} did, {why}",
         outcome="unknown",
         part=part,
     )

@@ -247,6 +247,18 @@ def may_be_broken_off(state: RunState, call: CallState) -> bool:
     return changes_nothing(state, call) and not _is_local(state, call) and not delegates
 
 
+def count_open(state: RunState) -> int:
+    """Return how many calls of the turn may still run; what is drafted first runs twice."""
+    waiting = tuple(call for call in state.calls if call.result is None)
+    drafts = sum(
+        call.draft is None
+        and (tool := state.agent.find_tool(call.call.name)) is not None
+        and tool.draft is not None
+        for call in waiting
+    )
+    return len(waiting) + drafts
+
+
 def is_over_result_limit(state: RunState) -> bool:
     """Whether the calls of a turn have brought so much that no other may bring more."""
     brought = (bounds.size(call.result) for call in state.calls if call.result is not None)

@@ -59,16 +59,19 @@ class _SharedBudget(NamedTuple):
     """
     Children that share what is left, from so many seconds after the run began.
 
-    Those that work now have `reserved` all that each of them may use.
+    Those that work now have `reserved` all that each of them may use. The run itself has so many
+    `calls` that are decided and not counted.
     """
 
     began: float
     free: asyncio.Semaphore
     reserved: dict[str, Ledger]
+    calls: int
 
     def ceiling(self, run: RunContext, task: ChildTask) -> Budget | Stop:
         """Return what a child that begins now may use: its share, but no more than is left."""
         ledger = budgets.add_child_usage(run.state.ledger, *self.reserved.values())
+        ledger = ledger.with_(tool_calls=ledger.tool_calls + self.calls)
         # Of the time each has its own share: whether others worked or waited isn't known yet.
         left = budgets.remaining(run.state.agent.budget, ledger, self.began)
         if isinstance(left, Stop):
@@ -89,16 +92,19 @@ async def run_child(run: RunContext, task: ChildTask) -> RunResult | str:
     return result
 
 
-async def run_children(run: RunContext, tasks: Sequence[ChildTask]) -> tuple[RunResult | str, ...]:
+async def run_children(
+    run: RunContext, tasks: Sequence[ChildTask], *, calls: int = 0
+) -> tuple[RunResult | str, ...]:
     """
     Run several agents, at most MAX_PARALLEL_CHILDREN at once; the results are in their order.
 
     All of them end, whatever becomes of one, and none begins where nothing is left. What they used
     is in the ledger of this run, and of the time only what they can have worked: the rest they
-    waited for people.
+    waited for people. What so many *calls* of this run will use isn't there for them.
     """
     began = workflow.now()
-    together = _SharedBudget(run.elapsed_seconds(), asyncio.Semaphore(MAX_PARALLEL_CHILDREN), {})
+    free = asyncio.Semaphore(MAX_PARALLEL_CHILDREN)
+    together = _SharedBudget(run.elapsed_seconds(), free, {}, calls)
     ended = await asyncio.gather(
         *(_run_when_free(run, task, together) for task in tasks), return_exceptions=True
     )
@@ -317,11 +323,18 @@ async def _after_child_failure(
     Say why a child has no result.
 
     One that never began used nothing. Of any other nobody knows what it used, so all that it might
-    have used counts as used.
+    have used counts as used. Another run in its place is a stranger's, or works on since before
+    this workflow was reset: nobody knows what that does.
     """
+    if isinstance(error, WorkflowAlreadyStartedError):
+        run.state = parts.after_loss(
+            run.state, task.part, task.agent, "as which another run works"
+        )
+        name = name_child(run, task.part)
+        return _ChildResult(f"another run is {name!r}, from before a reset or a stranger's", 0)
     cause = error.cause if isinstance(error.cause, FailureError) else error
     reason = "it was cancelled" if is_cancelled_exception(error) else failures.message(cause)
-    if isinstance(error, WorkflowAlreadyStartedError) or failures.is_start_refusal(error.cause):
+    if failures.is_start_refusal(error.cause):
         return _ChildResult(reason, 0)
     _charge(run, build_worst_case_ledger(task.ceiling))
     run.state = parts.after_loss(run.state, task.part, task.agent)

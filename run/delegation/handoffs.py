@@ -222,11 +222,12 @@ def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
     limits = budgets.cap_at(receiver.budget, sender.budget)
     receiver = ceilings.cut_tools(receiver, ceilings.bind_brief(state.brief, ceiling))
     own = {one.name for one in receiver.guardrails}
+    bound = {one.name: one for one in sender.guardrails}  # another release may know one otherwise
     looking = tuple(one for one in sender.guardrails if one.name not in own)
     known = {one.name for one in (*receiver.tools, *receiver.companions)}
     changes: dict[str, object] = {
         "budget": ceilings.lower_limits(limits, ceiling),
-        "guardrails": (*receiver.guardrails, *looking),
+        "guardrails": (*(bound.get(one.name, one) for one in receiver.guardrails), *looking),
         "review": _join_reviews(sender.review, receiver.review),
         "companions": (
             *receiver.companions,

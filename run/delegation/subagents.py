@@ -98,7 +98,8 @@ def build_result(
     if result.status == "completed" and delegation.returns:
         return _build_success(call, contract, run_id, {"answer": result.answer})
     stop = result.stop
-    if stop is not None and stop.ended_by == TIME_IS_UP:
+    timed = delegation.timeout_seconds is not None
+    if timed and stop is not None and stop.ended_by == TIME_IS_UP:
         return _build_timeout(call, contract, result, delegation)
     why = f": {stop.reason}" if stop is not None else ""
     if stop is not None and stop.detail:

@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from holdfast import Agent, App, Handoff, HandoffData, Requirement, Risk, tool
+from holdfast.activities.guardrails import functions
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Delegation, Triggers
+from holdfast.contracts.errors import AppError
 from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.sessions.messages import MessageSignal, SessionInput
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
+from holdfast.guardrails import review_approval
 from holdfast.run.delegation.handoffs import (
     PreparedHandoff,
     build_record,
@@ -88,6 +91,33 @@ async def test_nothing_is_loaded_by_a_forbidden_tool(
     assert lines(str(log)) == ([] if forbidden else ["loaded"])
     assert isinstance(found, ToolFailure) is forbidden
     assert "the policy forbids 'load'" in str(found) or not forbidden
+
+
+def test_a_guardrail_of_the_sender_stays_what_it_was() -> None:
+    """One of the receiver that has its name, by another release, takes its place nowhere."""
+    # HO-08
+    strict = Agent(
+        name="a",
+        instructions="x",
+        models=["scripted:a"],
+        guardrails=[review_approval(groups=("finance",), count=2, strength="strong")],
+    )
+    lax = Agent(name="b", instructions="x", models=["scripted:a"], guardrails=[review_approval()])
+    state = a_state().with_(agent=strict.snapshot())
+
+    receiver = limit_receiver(state, lax.snapshot())
+    back = limit_receiver(state.with_(agent=receiver), lax.snapshot())
+
+    assert receiver.guardrails == back.guardrails == strict.snapshot().guardrails
+
+
+def test_no_two_guardrails_of_an_app_have_one_name() -> None:
+    """Whoever hands over a run would be bound by that of the other agent, whatever it asks for."""
+    # HO-08
+    strict = review_approval(groups=("finance",), count=2, strength="strong")
+
+    with pytest.raises(AppError, match="two different guardrails have this name"):
+        functions([strict, review_approval()])
 
 
 def test_reviews_take_what_the_sender_wants_too() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.contracts.calls import ToolFailure, ToolResult
 from holdfast.contracts.state import CallState
-from holdfast.run import parts
+from holdfast.run import parts, tool_calls
 from holdfast.run.delegation.subagents import (
     DelegatedTask,
     build_result,
@@ -51,7 +51,8 @@ async def _run_subagents(run: RunContext, calls: list[CallState]) -> dict[str, T
         and (task := build_task(run.state, call, number, told, words.get(call.call.call_id)))
     }
     children = [_build_child(task) for task in tasks.values()]
-    ended = dict(zip(tasks, await run_children(run, children), strict=True))
+    waiting = tool_calls.count_open(run.state)
+    ended = dict(zip(tasks, await run_children(run, children, calls=waiting), strict=True))
     for call in calls:
         name, contract = call.call.call_id, run.state.agent.find_tool(call.call.name)
         delegation = find_delegation(run.state, call)

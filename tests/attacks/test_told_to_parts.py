@@ -1,0 +1,80 @@
+"""What parts of a run use and do, whatever strangers say to them, or whoever has their name."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import Budget, SubAgent, Tiers
+from holdfast.contracts.budget import UsageReport
+from holdfast.run.delegation.subagents import TIME_IS_UP
+from holdfast.testing import call, calls, say
+from tests.memory.runs import MemoryRuns
+from tests.sample import lines
+from tests.workflows.delegating import FOUND, Findings, Question, ask, desk
+from tests.workflows.test_relayed_requests import relayed
+from tests.workflows.tiered import staffed
+
+
+async def test_who_stops_a_part_in_the_name_of_its_time_wedges_no_run(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """A part that was given as long as it takes is never late, whoever says so."""
+    # BY-52
+    send = call("send", log=str(tmp_path / "log"), text="x")
+    async with memory_runs.working(desk([ask("tides"), say("So.")], [send, FOUND])):
+        run = await memory_runs.start("desk")
+        await run.asked()
+        await run.part("1-researcher").signal("stop", {"reason": "late", "by": TIME_IS_UP})
+        result = await run.result()
+        failure = await run.failure()
+        await run.story()
+
+    assert (result.status, result.answer) == ("completed", "So.")
+    assert (failure.type, failure.status) == ("aborted", "aborted")
+
+
+@pytest.mark.parametrize("beside", [0, 2])
+async def test_a_part_uses_no_calls_that_its_whole_will_use(
+    memory_runs: MemoryRuns, beside: int
+) -> None:
+    """A turn of a run is counted when it is over; what works for it meanwhile has the rest."""
+    # BY-52 T-49
+    busy = [*(call("add", a=number, b=1) for number in range(3)), FOUND]
+    greedy = [SubAgent("researcher", input=Question, output=Findings, budget_share=1.0)]
+    turn = calls(ask("tides"), *(call("add", a=9, b=number) for number in range(beside)))
+    app = desk(
+        [turn, say("So.")],
+        busy,
+        subagents=greedy,
+        budget=Budget(max_steps=20, max_tool_calls=3),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("desk")
+        await run.result()
+        usage = await run.query("usage", UsageReport)
+
+    assert usage.tool_calls == 3
+
+
+async def test_nothing_is_written_unasked_beside_a_part_of_before_a_reset(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """It works on, and nobody knows what it writes: the next tier might write it once more."""
+    # BY-11 NR-06
+    log = tmp_path / "log"
+    write = call("write", log=str(log), text="x")
+    app = staffed(
+        {"coder": [call("ask_user", question="Which?")], "clerk": [write, say("done")]},
+        tiers=Tiers(full="coder", simplified="clerk"),
+    )
+    async with memory_runs.working(app):
+        before = await memory_runs.start_with({"agent": "coder", "input": "go"}, run_id="r.1-full")
+        run = await memory_runs.start_with({"agent": "it", "input": "go"}, run_id="r")
+        (request,) = await relayed(run)
+        unasked = lines(log)
+        await run.signal("stop", {"reason": "enough"})
+        await run.result()
+        await before.cancel()
+
+    assert request.reason.startswith("a part of this work ended without saying what it did")
+    assert unasked == []
