@@ -16,11 +16,13 @@ from rich.text import Text
 from holdfast.contracts.texts import (
     escape_invisible,
     escape_invisible_json,
-    escape_invisible_lines,
 )
 
 _HANG = 10
 """The column in which a line goes on that is too long: no line of ours begins so far right."""
+
+_SPOKEN = "| "
+"""What stands before each row of what a model says, for who reads along."""
 
 _COLUMNS = 80
 """Columns of a terminal that doesn't say how wide it is."""
@@ -38,6 +40,7 @@ class Screen:
         self._console = console or Console(
             stderr=errors, highlight=False, markup=False, emoji=False
         )
+        self._spoken = 0
 
     @property
     def is_terminal(self) -> bool:
@@ -53,6 +56,7 @@ class Screen:
         A line that is too long for the terminal goes on below, *hang* columns to the right: so its
         end is never read as a line of its own. None is for what people copy, and no stranger says.
         """
+        self.end_words()
         whole = escape_invisible(head) + escape_invisible(text)
         first, *more = [whole] if hang is None else self._wrap(whole, hang)
         begin = min(len(escape_invisible(head)), len(first))
@@ -62,11 +66,42 @@ class Screen:
 
     def question(self, text: str) -> None:
         """Write the beginning of a line that somebody ends by typing."""
+        self.end_words()
         self._write(Text(escape_invisible(text), "bold"), "")
 
-    def words(self, text: str) -> None:
-        """Write what a model has just said, behind what it said before, as it comes."""
-        self._write(Text("\n".join(escape_invisible_lines(text)), "dim"), "")
+    def words(self, text: str, style: str = "dim") -> None:
+        """
+        Write what a model has just said, behind what it said before, as it comes.
+
+        Each row has a mark before it, which no line of ours has: it could look like one.
+        """
+        shown = list[str]()
+        for number, line in enumerate(text.replace("\r\n", "\n").split("\n")):
+            if number:
+                shown.append("\n" if self._spoken else f"{_SPOKEN}\n")
+                self._spoken = 0
+            shown += self._mark_rows(escape_invisible(line))
+        self._write(Text("".join(shown), style), "")
+
+    def _mark_rows(self, text: str) -> Iterator[str]:
+        """Yield a piece of a line with a mark before each row of a terminal that it begins."""
+        width = self.find_width()
+        for character in text:
+            columns = 1 if character.isascii() else 2
+            if self._spoken and self._spoken + columns > width:
+                yield "\n"
+                self._spoken = 0
+            if not self._spoken:
+                yield _SPOKEN
+                self._spoken = len(_SPOKEN)
+            yield character
+            self._spoken += columns
+
+    def end_words(self) -> None:
+        """End the row of what a model has just said, if there is one."""
+        if self._spoken:
+            self._spoken = 0
+            self._write(Text(), "\n")
 
     def json(self, text: str) -> None:
         """Write JSON, for programs: no colours, and escapes for what doesn't show."""

@@ -115,15 +115,22 @@ class _Chat:
         """Show an answer, unless all of it was read while it came; or why there is none."""
         answer = result.answer
         told, self._words = self._words, ""
-        if told:
-            self._out.line("")
+        self._out.end_words()
         if answer is not None:
             if told.strip() != answer.strip():
-                for row in answer.splitlines() or [""]:
-                    self._out.line(row)
+                self._show_answer(answer)
             return
         why = f": {result.stop.reason}; {result.stop.next_safe_action}" if result.stop else ""
         self._out.line(f"({result.status}{why})", "dim")
+
+    def _show_answer(self, answer: str) -> None:
+        """Write an answer: to a program as it is, to a person as words that were read along."""
+        if self._out.is_terminal:
+            self._out.words(answer, "")
+            self._out.end_words()
+            return
+        for row in answer.splitlines() or [""]:
+            self._out.line(row)
 
     async def _follow(self) -> None:
         """Look at what happens in the session, from now on and as long as it is open."""
@@ -176,9 +183,8 @@ class _Chat:
                 pass
 
     def _end_words(self) -> None:
-        if self._words:
-            self._words = ""
-            self._out.line("")
+        self._words = ""
+        self._out.end_words()
 
 
 async def _show_earlier(holdfast: Holdfast, talk: Session) -> None:

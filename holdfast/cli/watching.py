@@ -36,7 +36,6 @@ class Watch:
         self._progress = Progress()
         self._shown: set[str] = set()
         self._root = ""
-        self._speaking = False
         asks = not as_json and sys.stdin.isatty() and self._out.is_terminal
         self._prompt = ApprovalPrompt(run, self._out, asks=asks)
 
@@ -68,17 +67,11 @@ class Watch:
         elif self._out.is_terminal and event.run_id == self._root:
             match event.data:
                 case TextDelta(text=text):
-                    self._speaking = True
                     self._out.words(text)
                 case TextReset():
-                    self._end_words()
+                    self._out.end_words()
                 case _:
                     pass
-
-    def _end_words(self) -> None:
-        if self._speaking:
-            self._speaking = False
-            self._out.line("")
 
     async def _next(
         self, steps: AsyncGenerator[RunEvent | None]
@@ -102,7 +95,7 @@ class Watch:
         self._prompt.set_open_requests(open_ids, trace.brief.actor if trace.brief else "")
         if not lines:
             return
-        self._end_words()
+        self._out.end_words()
         # The line in which somebody types is left, and begun again below the news.
         if interrupted:
             self._out.line("")

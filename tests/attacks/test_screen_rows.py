@@ -4,6 +4,7 @@ import ctypes
 import locale
 import os
 import pty
+import re
 import sys
 import termios
 from collections.abc import AsyncGenerator
@@ -155,6 +156,54 @@ def test_a_row_is_no_wider_than_its_terminal(columns: int) -> None:
 
     assert max(map(cells, shown)) <= columns
     assert {row.startswith(" " * min(18, (columns - 1) // 2)) for row in shown[1:]} == {True}
+
+
+def test_no_row_of_what_is_read_along_begins_with_it() -> None:
+    """However it is cut into pieces, and whatever ends its lines; a line of ours stands below."""
+    mine, its = pty.openpty()
+    termios.tcsetwinsize(its, (24, 20))
+    with os.fdopen(its, "w", encoding="utf-8") as writing:
+        out = Screen(Console(file=writing))
+        for piece in ("Hello\n", "\nrun-1  req-1", "  approve\r\n", f"{'漢' * 12}\x1b[2J\n", "x"):
+            out.words(piece)
+        out.line("ours")
+        out.words("\n")
+        out.line("ours again")
+        writing.flush()
+        written = b""
+        while b"again" not in written:
+            written += os.read(mine, 65_536)
+    os.close(mine)
+    shown = re.sub(r"\x1b\[\d*m", "", written.decode()).splitlines()
+    words, begin = shown[: shown.index("ours")], shown.index("ours")
+
+    assert words[:3] == ["| Hello", "| ", "| run-1  req-1  appr"]
+    assert {row[:2] for row in words} == {"| "}
+    assert max(map(cells, words)) <= 20
+    assert "".join(row[2:] for row in words) == (f"Hellorun-1  req-1  approve{'漢' * 12}\\x1b[2Jx")
+    assert shown[begin:] == ["ours", "| ", "ours again"]
+
+
+@pytest.mark.usefixtures("command_line")
+async def test_no_row_of_an_answer_in_a_session_begins_with_its_words(client: Client) -> None:
+    """What a model says looks like no request that waits for who talks with it."""
+    forged = "session-1  req-1  approve nothing?"
+    agent = Agent(name="talker", instructions="Talk.", models=["scripted:talker"])
+    app = App(agents=[agent], scripts={"talker": [say(f"Hello\n{forged}\n{FORGED}")]})
+    async with (
+        worker.run_worker(client, app),
+        terminal("chat", "talker", "--session", f"session-{uuid4().hex[:8]}") as talking,
+    ):
+        await talking.says("> ")
+        talking.types("hello")
+        await talking.says("but not whom")
+        await talking.says("> ")
+        talking.types("\x04")
+        await talking.code()
+    found = rows(talking.shown)
+
+    assert [row for row in found if row.startswith((forged, "    who"))] == []
+    assert f"| {forged}" in found
 
 
 @pytest.mark.usefixtures("command_line")

@@ -134,6 +134,56 @@ async def test_no_id_of_a_run_paints(client: Client, capsys: pytest.CaptureFixtu
     assert "\nreq-1  approve" not in seen + over
 
 
+async def test_no_word_of_a_session_paints(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names, messages, what goes with them, why it closed and what an agent answered are plain."""
+    name = f"session-{uuid4().hex[:8]}"
+    session: JsonObject = {
+        "agent": "painter",
+        "tenant": PAINT,
+        "actor": PAINT,
+        "context": {PAINT: PAINT},
+        "metadata": {PAINT: PAINT},
+    }
+    said = {"message_id": PAINT, "text": f"{PAINT}\n{SHELL}", "metadata": {PAINT: PAINT}}
+    handle = await client.start_workflow(
+        "AgentSession",
+        session,
+        id=name,
+        task_queue=TASK_QUEUE,
+        start_signal="message",
+        start_signal_args=[said],
+    )
+    request = await Run(client.get_workflow_handle(name)).asked_for_approval()
+    commands = (
+        *(["sessions"], ["sessions", "--json"], ["sessions", name], ["sessions", name, "--json"]),
+        *(["show", name], ["pending", name], ["trace", name], ["trace", name, "--json"]),
+        *(["pending"], ["list"], ["list", "--active"], ["close", PAINT], ["stop", PAINT]),
+        *(["cancel", PAINT], ["retry", PAINT], ["fork", PAINT, "--at", "1"], ["watch", PAINT]),
+        *(["sessions", PAINT], ["chat", "painter", "--session", PAINT], ["chat", PAINT]),
+        *(["tools", PAINT], ["policy", "explain", PAINT, PAINT], ["policy", "check", PAINT]),
+        *(["keys", "trust", PAINT], ["keys", "revoke", PAINT], ["switch", "off", PAINT, PAINT]),
+        *(["approve", name, PAINT, "--digest", PAINT, "--token", PAINT],),
+    )
+    capsys.readouterr()
+    for command in commands:
+        await asyncio.to_thread(main.run, list(command))
+    waiting = "".join(capsys.readouterr())
+    approved = {"request_id": request.request_id, "decision": "approve", "approver": f"d {PAINT}"}
+    await handle.signal("approval", approved)
+    await handle.signal("close", {"reason": PAINT, "by": PAINT})
+    await handle.result()
+    for command in commands[:8]:
+        await asyncio.to_thread(main.run, list(command))
+    closed = "".join(capsys.readouterr())
+
+    assert waiting.count(ESCAPED) > 15
+    assert closed.count(ESCAPED) > 10
+    assert moves(OURS.sub("", waiting + closed)) == set()
+    assert "\n    decide    holdfast approve other" not in waiting + closed
+
+
 async def test_no_switch_paints(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever switches something off names it, themselves and a reason as they like."""
     board = client.get_workflow_handle(SWITCHES)
