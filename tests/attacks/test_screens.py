@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from uuid import uuid4
 
@@ -81,7 +81,6 @@ async def started(client: Client, run_id: str) -> WorkflowHandle[object, RunResu
 
 async def every_screen(run_id: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What all commands print that tell of a run, and what goes wrong about it."""
-    capsys.readouterr()
     commands = (
         *(["show", run_id], ["show", run_id, "--json"], ["list"], ["list", "--json"]),
         *(["pending", run_id], ["pending", run_id, "--json"]),
@@ -92,10 +91,15 @@ async def every_screen(run_id: str, capsys: pytest.CaptureFixture[str]) -> str:
         *(["resolve", run_id, PAINT, "resume"], ["resolve", run_id, PAINT, PAINT]),
         *(["answer", run_id, PAINT, PAINT, "--digest", PAINT], [PAINT], ["show", f"no {run_id}"]),
     )
+    return await printed(commands, capsys)
+
+
+async def printed(commands: Iterable[list[str]], capsys: pytest.CaptureFixture[str]) -> str:
+    """What these commands print."""
+    capsys.readouterr()
     for command in commands:
-        await asyncio.to_thread(main.run, list(command))
-    out, err = capsys.readouterr()
-    return out + err
+        await asyncio.to_thread(main.run, command)
+    return "".join(capsys.readouterr())
 
 
 async def test_no_word_of_a_run_paints(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,6 +138,20 @@ async def test_no_id_of_a_run_paints(client: Client, capsys: pytest.CaptureFixtu
     assert "\nreq-1  approve" not in seen + over
 
 
+def session_commands(name: str) -> tuple[list[str], ...]:
+    """Commands that tell of a session, those of all first, and some that know nothing of it."""
+    return (
+        *(["sessions"], ["sessions", "--json"], ["sessions", name], ["sessions", name, "--json"]),
+        *(["show", name], ["pending", name], ["trace", name], ["trace", name, "--json"]),
+        *(["pending"], ["list"], ["list", "--active"], ["close", PAINT], ["stop", PAINT]),
+        *(["cancel", PAINT], ["retry", PAINT], ["fork", PAINT, "--at", "1"], ["watch", PAINT]),
+        *(["sessions", PAINT], ["chat", "painter", "--session", PAINT], ["chat", PAINT]),
+        *(["tools", PAINT], ["policy", "explain", PAINT, PAINT], ["policy", "check", PAINT]),
+        *(["keys", "trust", PAINT], ["keys", "revoke", PAINT], ["switch", "off", PAINT, PAINT]),
+        *(["approve", name, PAINT, "--digest", PAINT, "--token", PAINT],),
+    )
+
+
 async def test_no_word_of_a_session_paints(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,27 +174,12 @@ async def test_no_word_of_a_session_paints(
         start_signal_args=[said],
     )
     request = await Run(client.get_workflow_handle(name)).asked_for_approval()
-    commands = (
-        *(["sessions"], ["sessions", "--json"], ["sessions", name], ["sessions", name, "--json"]),
-        *(["show", name], ["pending", name], ["trace", name], ["trace", name, "--json"]),
-        *(["pending"], ["list"], ["list", "--active"], ["close", PAINT], ["stop", PAINT]),
-        *(["cancel", PAINT], ["retry", PAINT], ["fork", PAINT, "--at", "1"], ["watch", PAINT]),
-        *(["sessions", PAINT], ["chat", "painter", "--session", PAINT], ["chat", PAINT]),
-        *(["tools", PAINT], ["policy", "explain", PAINT, PAINT], ["policy", "check", PAINT]),
-        *(["keys", "trust", PAINT], ["keys", "revoke", PAINT], ["switch", "off", PAINT, PAINT]),
-        *(["approve", name, PAINT, "--digest", PAINT, "--token", PAINT],),
-    )
-    capsys.readouterr()
-    for command in commands:
-        await asyncio.to_thread(main.run, list(command))
-    waiting = "".join(capsys.readouterr())
+    waiting = await printed(session_commands(name), capsys)
     approved = {"request_id": request.request_id, "decision": "approve", "approver": f"d {PAINT}"}
     await handle.signal("approval", approved)
     await handle.signal("close", {"reason": PAINT, "by": PAINT})
     await handle.result()
-    for command in commands[:8]:
-        await asyncio.to_thread(main.run, list(command))
-    closed = "".join(capsys.readouterr())
+    closed = await printed(session_commands(name)[:8], capsys)
 
     assert waiting.count(ESCAPED) > 15
     assert closed.count(ESCAPED) > 10
