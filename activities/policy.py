@@ -295,6 +295,7 @@ class PolicyActivities:
         decision = decide(call, tool.contract, case.facts, self._environment.policy)
         drafting = case.as_draft() if isinstance(decision, RunAsDraftOnly) else None
         doing = self._select_tool(tool, decision)
+        loader = self._registry.get(asked.loads.get(tool.contract.name, ""))
         return Decided(
             call_id=call.call_id,
             tool=call.name,
@@ -311,6 +312,7 @@ class PolicyActivities:
             at=asked.now,
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
             companion_forbidden=self._companions.is_forbidden(find_companion(asked, tool), case),
+            loads_by=self._environment.basis.digest(loader) if loader else "",
         )
 
     def _build_facts(

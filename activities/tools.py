@@ -107,7 +107,7 @@ class ToolActivities:
         worker took for harmless, nobody knows what it has done.
         """
         present, risk = self._basis.digest(tool), tool.contract.risk
-        if invocation.purpose in {"undo", "reconcile", "prepare"}:
+        if invocation.purpose in {"undo", "reconcile"}:
             present = risk
         if (
             invocation.basis != present

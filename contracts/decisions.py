@@ -150,7 +150,7 @@ class Decided(Contract):
     otherwise. `undo` says whether what runs may be taken back, where a tool is named for that.
     `basis` is by what it was allowed, `at` when, by the run's time.
     `companion_forbidden`: the policy forbids the tool that would find out what became of the call,
-    or load what its receiver needs.
+    or load what its receiver needs. `loads_by` is by what that load was allowed.
     """
 
     kind: Literal["decided"] = "decided"
@@ -169,6 +169,7 @@ class Decided(Contract):
     at: datetime
     draft_risk: Risk | None = Field(default=None, exclude_if=not_)
     companion_forbidden: bool = Field(default=False, exclude_if=not_)
+    loads_by: str = Field(default="", exclude_if=not_)
 
     @property
     def reading(self) -> str:

@@ -119,8 +119,8 @@ class RunInput(RunMetadata):
     that run, and is refused here. `budget` names the limits that differ from the agent's;
     `models` are those of the agent's that are asked, in this order; left out, all of its own.
     `ceiling` are limits that lower the agent's and never raise them, as a run hands them to those
-    that it starts; so it does with `known`, which was done before, and isn't done again, and with
-    `output_schema`, the shape that it wants the answer in.
+    that it starts; so it does with `known`, which was done before, and isn't done again, with
+    `output_schema`, the shape that it wants the answer in, and with `review`, what reviews take.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -133,6 +133,7 @@ class RunInput(RunMetadata):
         default=(), max_length=bounds.MAX_KNOWN_EFFECTS, exclude_if=not_
     )
     output_schema: Metadata | None = Field(default=None, exclude_if=lambda shape: shape is None)
+    review: Requirement | None = Field(default=None, exclude_if=lambda review: review is None)
 
     @field_validator("input")
     @classmethod

@@ -52,6 +52,8 @@ def start_run(
         lower = budgets.cap_limits(agent.budget, run.ceiling)
         agent = agent.with_(budget=lower)
     agent = ceilings.cut_tools(agent, run)
+    if run.review is not None:
+        agent = agent.copy_with({"review": ceilings.join_reviews(run.review, agent.review)})
     if run.output_schema is not None:
         agent = agent.with_(output_schema=run.output_schema)
         agent = agent.with_(prefix_digest=agent.prefix.digest)

@@ -15,6 +15,7 @@ from temporalio.exceptions import (
 )
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
+from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
@@ -246,6 +247,8 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
     )
     if run.state.planning:
         given = given.copy_with({"mode": "plan"})
+    if run.state.agent.review != Requirement():
+        given = given.copy_with({"review": run.state.agent.review})
     if task.output_schema is not None:
         given = given.copy_with({"output_schema": task.output_schema})
     given = bind_brief(given, find_ceiling(run.state))

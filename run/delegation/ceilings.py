@@ -1,8 +1,9 @@
-"""What an agent loses that works behind others: tools, risk classes, limits. Pure."""
+"""What binds an agent that works behind others: tools, risk classes, limits, reviews. Pure."""
 
 from collections.abc import Iterable
 from typing import TypeVar
 
+from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.run import AgentSnapshot, RunMetadata
@@ -45,6 +46,21 @@ def lower_ceiling(limits: Budget | None, ceiling: Budget | None) -> Budget | Non
     lower = budgets.cap_limits(limits, ceiling)
     given = limits.model_fields_set | ceiling.model_fields_set
     return Budget.model_validate(lower.model_dump(include=given))
+
+
+def join_reviews(sender: Requirement, receiver: Requirement) -> Requirement:
+    """Return what a review takes: the stricter, by whom the receiver names, or else the sender."""
+    strength = "strong" if "strong" in {sender.strength, receiver.strength} else "plain"
+    named = receiver if receiver.groups else sender
+    return named.copy_with(
+        {
+            "strength": strength,
+            "count": max(sender.count, receiver.count),
+            "methods": sender.methods or receiver.methods,
+            "max_auth_age": budgets.find_lower(sender.max_auth_age, receiver.max_auth_age),
+            "valid_for": budgets.find_lower(sender.valid_for, receiver.valid_for),
+        }
+    )
 
 
 def cut_tools(agent: AgentSnapshot, brief: RunMetadata) -> AgentSnapshot:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import (
     ToolCall,
@@ -228,7 +227,7 @@ def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
     changes: dict[str, object] = {
         "budget": ceilings.lower_limits(limits, ceiling),
         "guardrails": (*(bound.get(one.name, one) for one in receiver.guardrails), *looking),
-        "review": _join_reviews(sender.review, receiver.review),
+        "review": ceilings.join_reviews(sender.review, receiver.review),
         "companions": (
             *receiver.companions,
             *(one for one in _find_undos(sender) if one.name not in known),
@@ -241,21 +240,6 @@ def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
         changes["stream"] = False  # words that its guardrails have yet to see are told to nobody
     cut = receiver.copy_with(changes)
     return cut.with_(prefix_digest=cut.prefix.digest)
-
-
-def _join_reviews(sender: Requirement, receiver: Requirement) -> Requirement:
-    """Return what a review takes: the stricter, by whom the receiver names, or else the sender."""
-    strength = "strong" if "strong" in {sender.strength, receiver.strength} else "plain"
-    named = receiver if receiver.groups else sender
-    return named.copy_with(
-        {
-            "strength": strength,
-            "count": max(sender.count, receiver.count),
-            "methods": sender.methods or receiver.methods,
-            "max_auth_age": budgets.find_lower(sender.max_auth_age, receiver.max_auth_age),
-            "valid_for": budgets.find_lower(sender.valid_for, receiver.valid_for),
-        }
-    )
 
 
 def _find_limits(ceiling: Ceiling) -> Budget | None:

@@ -21,16 +21,17 @@ def nothing() -> Saying:
         ("look", "call", "another"),
         ("look", "draft", "another"),
         ("look", "call", Risk.READ_ONLY),
+        ("look", "prepare", Risk.READ_ONLY),
         ("put_back", "undo", Risk.READ_ONLY),
         ("put_back", "undo", ""),
         ("put_back", "reconcile", Risk.READ_ONLY),
     ],
-    ids=["call", "draft", "the class alone", "undo", "nothing ruled on", "reconcile"],
+    ids=["call", "draft", "the class alone", "load", "undo", "nothing ruled on", "reconcile"],
 )
 async def test_what_wasnt_decided_about_doesnt_begin(
     tmp_path: Path, name: str, purpose: Purpose, basis: str
 ) -> None:
-    """A call, a draft, an undo, and what is to find out and became a write."""
+    """A call, a draft, what loads for a receiver, an undo, and what finds out, now a write."""
     place = nothing()
     with pytest.raises(ApplicationError) as refused:
         await told(place, tmp_path, name=name, purpose=purpose, basis=basis)

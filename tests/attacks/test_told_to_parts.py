@@ -3,9 +3,13 @@
 from pathlib import Path
 
 import pytest
+from temporalio.client import WorkflowFailureError
 
-from holdfast import Budget, SubAgent, Tiers
+from holdfast import Budget, Requirement, SubAgent, Tiers
+from holdfast.contracts.approvals import Review
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
+from holdfast.contracts.control import Triggers
 from holdfast.run.delegation.subagents import TIME_IS_UP
 from holdfast.testing import call, calls, say
 from tests.memory.runs import MemoryRuns
@@ -54,6 +58,46 @@ async def test_a_part_uses_no_calls_that_its_whole_will_use(
         usage = await run.query("usage", UsageReport)
 
     assert usage.tool_calls == 3
+
+
+async def test_a_part_is_reviewed_by_whom_its_whole_wants(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """A name is enough for the agent alone, and not where it works for one that wants more."""
+    # ES-08
+    log = tmp_path / "log"
+    strict = Requirement(strength="strong", groups=("finance",), count=2)
+    write = call("write", log=str(log), text="x")
+    app = staffed(
+        {"coder": [write, say("done")]},
+        tiers=Tiers(full="coder"),
+        triggers=Triggers(sensitive_domains=("health",)),
+        review=strict,
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", domain="health")
+        (review,) = await relayed(run)
+        outcome = await run.decide(
+            {"request_id": review.request_id, "decision": "approve", "approver": "eve"}
+        )
+        await run.signal("stop", {"reason": "enough"})
+        await run.result()
+
+    assert isinstance(review, Review)
+    assert (review.strength, review.groups, review.count) == ("strong", ("finance",), 2)
+    assert (outcome.accepted, outcome.code) == (False, "require_stronger_auth")
+    assert lines(log) == []
+
+
+async def test_nobody_says_what_reviews_take_at_a_start(memory_runs: MemoryRuns) -> None:
+    """Only the run that another one works for does: its words might be the weaker ones."""
+    weaker: JsonObject = {"methods": ["pwd"]}
+    async with memory_runs.working(desk([say("So.")])):
+        run = await memory_runs.start("desk", review=weaker)
+        with pytest.raises(WorkflowFailureError) as refused:
+            await run.result()
+
+    assert "review comes from the run that starts this one" in str(refused.value.cause)
 
 
 async def test_nothing_is_written_unasked_beside_a_part_of_before_a_reset(

@@ -8,7 +8,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast import Agent, App, Budget, Tiers, Tool, Triggers
+from holdfast import Agent, App, Budget, Requirement, Tiers, Tool, Triggers
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import Guardrail
@@ -35,6 +35,7 @@ def staffed(
     second: Script = (),
     guardrails: Sequence[Guardrail] = (),
     triggers: Triggers | None = None,
+    review: Requirement | None = None,
     tools: Sequence[Tool] = TOOLS,
     policy: Path | None = None,
 ) -> App:
@@ -50,6 +51,7 @@ def staffed(
                 escalates=escalates,
                 guardrails=guardrails,
                 triggers=triggers or Triggers(),
+                review=review or Requirement(),
             ),
             *(
                 Agent(

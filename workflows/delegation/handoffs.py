@@ -90,10 +90,10 @@ async def _load_context(
     contract = run.state.agent.find_any_tool(delegation.prepare)
     if contract is None or not isinstance(call.call, ToolCall):
         return None
-    if isinstance(call.ruling, Decided) and call.ruling.companion_forbidden:
+    if not isinstance(call.ruling, Decided) or call.ruling.companion_forbidden:
         return build_load_denial(call, contract.name)
     invocation = build_invocation(run.state, call.call).with_(
-        purpose="prepare", basis=contract.risk
+        purpose="prepare", basis=call.ruling.loads_by
     )
     with run.track_in_flight(f"tool {contract.name}"):
         loaded = await execute_tool(

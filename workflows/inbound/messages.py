@@ -117,6 +117,8 @@ def read_run_input(arguments: Sequence[JsonValue], *, has_parent: bool = False) 
         raise InvalidInput(
             "output_schema comes from the run that starts this one: give the agent an output"
         )
+    if given.review is not None and not has_parent:
+        raise InvalidInput("review comes from the run that starts this one: give it to the agent")
     return given
 
 
