@@ -14,6 +14,7 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
 
 from bench.processes import WorkerProcess, worker_process
+from bench.watchers import watchers
 from holdfast.client import Run
 from holdfast.client.event_data import TextDelta
 from holdfast.contracts.base import JsonObject
@@ -31,7 +32,7 @@ REQUESTS = {"temporal_request", "temporal_long_request"}
 DECISIONS, POLL, SETTLE = 10, 0.02, 2.0
 """
 How many approvals are timed, one after the other; seconds between two looks for a request, and
-until all who watch have read what there is.
+until all who watch have read what there is: requests are counted from there on.
 """
 
 
@@ -71,7 +72,7 @@ async def live(client: Client) -> None:
         flush=True,
     )
     target = client.service_client.config.target_host
-    watchers = await Watchers.connect(target, client)
+    counted = await Watchers.connect(target, client)
     async with _provider() as address:
         found = {
             "ANTHROPIC_API_KEY": "none",
@@ -82,9 +83,9 @@ async def live(client: Client) -> None:
             for seconds, many in CASES:
                 _print_watched(
                     f"{many} watch, a look every {seconds:g} s",
-                    await _measure(client, watchers, worker, seconds, many),
+                    await _measure(client, counted, worker, seconds, many),
                 )
-    await _decide(client, watchers)
+    await _decide(client)
 
 
 def _print_watched(name: str, found: Watched) -> None:
@@ -95,58 +96,59 @@ def _print_watched(name: str, found: Watched) -> None:
 
 
 async def _measure(
-    client: Client, watchers: Watchers, worker: WorkerProcess, seconds: float, many: int
+    client: Client, watching: Watchers, worker: WorkerProcess, seconds: float, many: int
 ) -> Watched:
-    before, began = worker.cpu_seconds(), time.monotonic()
-    watchers.count_requests()
+    before = worker.cpu_seconds()
     handle = await client.start_workflow(
         WORKFLOW_TYPE,
         {"agent": "via anthropic", "input": "0", "stream": True},
         id=f"live-{uuid4().hex[:12]}",
         task_queue=worker.queue,
     )
-    run = Run(watchers.client, handle.id)
-    found = await asyncio.gather(*(_watch(run, seconds) for _ in range(many)))
+    run = Run(watching.client, handle.id)
+    watched = [asyncio.create_task(_watch(run, seconds)) for _ in range(many)]
+    await asyncio.sleep(SETTLE)
+    watching.count_requests()
+    began = time.monotonic()
+    found = await asyncio.gather(*watched)
     await handle.result()
-    asked = watchers.count_requests() / (time.monotonic() - began)
+    asked = watching.count_requests() / (time.monotonic() - began)
     used = worker.cpu_seconds() - before
     size = (await handle.describe()).raw_description.workflow_execution_info.history_size_bytes
     return Watched([delay for delays in found for delay in delays], size, asked, used)
 
 
-async def _decide(client: Client, watchers: Watchers) -> None:
+async def _decide(client: Client) -> None:
     """Print how long an approval takes until its answer, while so many watch the run."""
     print("\nAn approval, from the update `decide` to its answer")
     print(f"{'':34}{'median':>10}{'slowest':>10}", flush=True)
     target = client.service_client.config.target_host
     async with worker_process(target, "ours") as worker:
         for many in (0, 1, 100):
-            times = [await _approve(client, watchers, worker, many) for _ in range(DECISIONS)]
+            times = [await _approve(client, worker, many) for _ in range(DECISIONS)]
             median, slowest = 1_000 * statistics.median(times), 1_000 * max(times)
             print(f"{f'{many} watch':34}{median:7.1f} ms{slowest:7.1f} ms", flush=True)
 
 
-async def _approve(client: Client, watchers: Watchers, worker: WorkerProcess, many: int) -> float:
+async def _approve(client: Client, worker: WorkerProcess, many: int) -> float:
     handle = await client.start_workflow(
         WORKFLOW_TYPE,
         {"agent": "approved", "input": "go"},
         id=f"decide-{uuid4().hex[:12]}",
         task_queue=worker.queue,
     )
-    run = Run(watchers.client, handle.id)
-    watching = [asyncio.create_task(_watch(run, 1.0)) for _ in range(many)]
     waiting = False
     while not waiting:
         await asyncio.sleep(POLL)
         with suppress(WorkflowQueryFailedError):  # it is still being opened
             waiting = bool(await handle.query("pending"))
-    await asyncio.sleep(SETTLE)
-    began = time.monotonic()
-    decision = {"request_id": "req-1", "decision": "approve", "approver": "dana"}
-    await handle.execute_update("decide", decision)  # pyright: ignore[reportUnknownMemberType] -- its overloads
-    took = time.monotonic() - began
-    await handle.result()
-    await asyncio.gather(*watching)
+    async with watchers(client.service_client.config.target_host, handle.id, many):
+        await asyncio.sleep(SETTLE)
+        began = time.monotonic()
+        decision = {"request_id": "req-1", "decision": "approve", "approver": "dana"}
+        await handle.execute_update("decide", decision)  # pyright: ignore[reportUnknownMemberType] -- its overloads
+        took = time.monotonic() - began
+        await handle.result()
     return took
 
 

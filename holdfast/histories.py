@@ -62,29 +62,25 @@ async def follow(
     client: Client, run_id: str, execution: str, *, wait: bool = True
 ) -> AsyncGenerator[Recorded]:
     """
-    Yield the events of a run from an execution on, as they come, until the run is over.
+    Yield the events of one execution, as they come, until it is over.
 
     A server that goes away is waited for. Without *wait* they end with what there is now.
     """
+    handle = client.get_workflow_handle(run_id, run_id=execution)
     read = 0
-    while execution:
-        handle = client.get_workflow_handle(run_id, run_id=execution)
-        following = ""
+    while True:
         try:
             async for event in handle.fetch_history_events(wait_new_event=wait):
-                if event.event_id <= read:
-                    continue
-                read = event.event_id
-                continued = event.workflow_execution_continued_as_new_event_attributes
-                following = continued.new_execution_run_id
-                await _decode(client, event)
-                yield Recorded(execution, event)
+                if event.event_id > read:
+                    read = event.event_id
+                    await _decode(client, event)
+                    yield Recorded(execution, event)
         except RPCError as error:
             if error.status is not RPCStatusCode.UNAVAILABLE:
                 raise
             await asyncio.sleep(RECONNECT_SECONDS)
         else:
-            execution, read = following, 0
+            return
 
 
 class Executions(NamedTuple):

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from temporalio.client import Client, WorkflowExecutionDescription
 
 from holdfast import histories
+from holdfast.client import history_feed
 from holdfast.client.cursor import Cursor, refuse_cursor, shorten_execution
 from holdfast.client.events import RunEvent
 from holdfast.client.live import ServerLive
@@ -83,8 +84,18 @@ class ServerHistories:
 
     async def follow(self, run_id: str, execution: str, *, wait: bool) -> AsyncGenerator[Recorded]:
         """Yield the events of a run from an execution on; with *wait*, until it is over."""
-        async for recorded in histories.follow(self._client, run_id, execution, wait=wait):
-            yield recorded
+        while execution:
+            source = (
+                history_feed.follow(self._client, run_id, execution)
+                if wait
+                else histories.follow(self._client, run_id, execution, wait=False)
+            )
+            execution = ""
+            async with aclosing(source) as events:
+                async for recorded in events:
+                    continued = recorded.event.workflow_execution_continued_as_new_event_attributes
+                    execution = continued.new_execution_run_id
+                    yield recorded
 
 
 async def open_stream(
