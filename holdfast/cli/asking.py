@@ -121,15 +121,13 @@ class ApprovalPrompt:
     async def _read(self, request: Request) -> Message:
         match request:
             case ApprovalRequest() | Review():
-                words = {"y": "approve", "yes": "approve", "": "reject", "n": "reject"}
-                if await self._choice("approve? [y/N] ", {**words, "no": "reject"}) == "approve":
+                words = {"y": "approve", "yes": "approve", "n": "reject", "no": "reject"}
+                said = await self._choice("approve? [y/n, Enter: later] ", {**words, "": "later"})
+                if said == "later":
+                    raise HoldfastError("nothing was sent")
+                if said == "approve":
                     return await self._approval(request)
-                return ApprovalSignal(
-                    request_id=request.request_id,
-                    digest=request.digest,
-                    decision="reject",
-                    approver=self._user,
-                )
+                return await self._rejection(request)
             case Question():
                 text = await self._answer(request)
                 said = AnswerSignal(
@@ -173,6 +171,15 @@ class ApprovalPrompt:
             decision="approve",
             approver=user,
             token=token,
+        )
+
+    async def _rejection(self, request: Approvable) -> ApprovalSignal:
+        return ApprovalSignal(
+            request_id=request.request_id,
+            digest=request.digest,
+            decision="reject",
+            approver=self._user,
+            reason=await self._line("reason, if any: ") or None,
         )
 
     async def _sign(

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import typer
 from temporalio.runtime import Runtime, TelemetryConfig
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
@@ -122,13 +122,23 @@ def run(arguments: list[str]) -> int:
     except HoldfastError as error:
         return _fail(str(error), 1)
     except RPCError as error:
-        return _fail(f"Temporal says: {error.message} ({error.status.name.lower()})", 1)
+        return _fail(_explain(error), 1)
     except typer.Abort:
         return 130
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except Exception as error:
         return _fail(f"unexpected {type(error).__name__}: {error}", 1)
+
+
+def _explain(error: RPCError) -> str:
+    """Say what the server said, or that it is gone: its SDK has no status of its own for that."""
+    if "transport error" in error.message or error.status == RPCStatusCode.UNAVAILABLE:
+        return (
+            f"the Temporal server is gone ({error.message}): once it is back runs go on, and "
+            "'holdfast list' and 'holdfast watch RUN' show them"
+        )
+    return f"Temporal says: {error.message} ({error.status.name.lower()})"
 
 
 def main() -> NoReturn:

@@ -31,6 +31,9 @@ _LAST_CELL_CHARS = 20
 
 _GAP = "  "
 
+_WHOLE_TIMES_COLUMNS = 100
+"""A terminal with fewer has times of a list without year and seconds: cut they say less."""
+
 
 _ELAPSED_COLUMNS = len("+59m59s")
 _CLOCK_COLUMNS = len("11-25 17:42:09")
@@ -115,6 +118,7 @@ def show_fields(out: Screen, fields: Sequence[tuple[str, str]]) -> None:
 
 def show_runs(out: Screen, entries: Sequence[RunEntry]) -> None:
     """Print runs as a table, with the reasons of those that ended without an answer."""
+    narrow = out.is_terminal and out.find_width() < _WHOLE_TIMES_COLUMNS
     why = any(entry.reason is not None for entry in entries)
     rows = [
         (
@@ -122,7 +126,9 @@ def show_runs(out: Screen, entries: Sequence[RunEntry]) -> None:
             entry.agent or "-",
             entry.status,
             (entry.reason if why else ", ".join(entry.pending)) or "-",
-            moment(entry.started_at),
+            f"{entry.started_at.astimezone(UTC):%m-%d %H:%M}"
+            if narrow
+            else moment(entry.started_at),
             duration((entry.ended_at or datetime.now(UTC)) - entry.started_at),
         )
         for entry in entries

@@ -30,8 +30,14 @@ def show_request(out: Screen, run: str, request: Request) -> None:
         out.line(f"    {name:<10}{first}", hang=_BELOW)
         for line in more:  # marked: it could look like an argument, or a field of a draft
             out.line(f"{'':<{_VALUE_COLUMN}}| {line}", hang=_BELOW)
+    name, rest = describe(request).reply
+    copied = screen.command(name, run, request.request_id)
+    line = f"    {'decide':<10}{copied}"
+    apart = rest.startswith("   ") and out.is_terminal and len(line + rest) > out.find_width()
     # Not cut: it is there to be copied.
-    out.line(f"    {'decide':<10}{command(run, request)}", hang=None)
+    out.line(line if apart else line + rest, hang=None)
+    if apart:
+        out.line(f"{'':<14}{rest.strip()}")
 
 
 def command(run: str, request: Request) -> str:

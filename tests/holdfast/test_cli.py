@@ -322,7 +322,7 @@ async def test_person_at_the_terminal_is_asked(client: Client) -> None:
     """On a terminal `run` asks for the approval, with the exact arguments."""
     begin = ("run", "sender", "go", "--actor", "eve")
     async with worker.run_worker(client, APP), terminal(*begin) as asking:
-        await asking.says("approve? [y/N]")
+        await asking.says("approve? [y/n, Enter: later]")
         asked = asking.shown
         asking.types("y")
         code = await asking.code()

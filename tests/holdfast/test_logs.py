@@ -13,6 +13,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from holdfast import Agent, App, Budget, Risk, logs, tool
+from holdfast.adapters.scripted import Reply
 from holdfast.contracts.errors import HoldfastError
 from holdfast.guardrails import (
     Guardrail,
@@ -22,7 +23,7 @@ from holdfast.guardrails import (
     guardrail,
     tripped,
 )
-from holdfast.testing import call, say
+from holdfast.testing import ScriptTurn, call, say
 from holdfast.trace.payloads import read_summary
 from tests.running import Runs
 
@@ -134,6 +135,26 @@ async def test_a_tools_own_error_shows_its_line(runs: Runs) -> None:
     assert "test_logs.py" in raised[0]["stack"]
     assert "in crash" in raised[0]["stack"]
     assert "KeyError: 'here'" in raised[0]["stack"]
+
+
+def lose_count(turn: ScriptTurn) -> Reply:
+    if turn.attempt == 1:
+        raise LookupError(f"nothing for turn {turn.number}")
+    return say("done")
+
+
+async def test_a_scripts_own_error_shows_its_line(runs: Runs) -> None:
+    """What a script raises stands in the log at once, with file and line and run."""
+    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
+        async with runs.working(app(lose_count)):
+            run = await runs.start("it")
+            await run.result()
+    raised = [line for line in lines if line["event"] == "activity.raised"]
+
+    assert (raised[0]["attempt"], raised[0]["run_id"]) == (1, run.handle.id)
+    assert "test_logs.py" in raised[0]["stack"]
+    assert "in lose_count" in raised[0]["stack"]
+    assert "LookupError: nothing for turn 1" in raised[0]["stack"]
 
 
 async def test_lines_of_a_run(runs: Runs, caplog: pytest.LogCaptureFixture) -> None:

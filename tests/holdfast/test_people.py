@@ -32,7 +32,7 @@ async def test_who_starts_a_run_approves_nothing_of_it(client: Client, name: str
         worker.run_worker(client, APP),
         terminal("run", "sender", "go", "--id", name) as asking,
     ):
-        await asking.says("approve? [y/N]")
+        await asking.says("approve? [y/n, Enter: later]")
         asking.types("y")
         await asking.says("who else approves? ")
         asking.types("")
@@ -56,7 +56,7 @@ async def test_who_else_approves_is_asked_at_the_terminal(client: Client, name: 
         worker.run_worker(client, APP),
         terminal("run", "sender", "go", "--id", name) as asking,
     ):
-        await asking.says("approve? [y/N]")
+        await asking.says("approve? [y/n, Enter: later]")
         asking.types("y")
         await asking.says("who else approves? ")
         asking.types("zoe")
@@ -64,6 +64,29 @@ async def test_who_else_approves_is_asked_at_the_terminal(client: Client, name: 
 
     assert code == 0
     assert "approved by zoe" in asking.shown
+
+
+async def test_who_only_looks_on_rejects_nothing(client: Client, name: str) -> None:
+    """Enter leaves a request open; a rejection is asked for its reason, which the agent reads."""
+    async with (
+        worker.run_worker(client, APP),
+        terminal("run", "sender", "go", "--actor", "eve", "--id", name) as looking,
+    ):
+        await looking.says("Enter: later] ")
+        looking.types("")
+        await looking.says(f"left open: holdfast approve {name} req-1")
+        async with terminal("watch", name) as deciding:
+            await deciding.says("Enter: later] ")
+            deciding.types("n")
+            await deciding.says("reason, if any: ")
+            deciding.types("too rude")
+            await deciding.code()
+        code = await looking.code()
+
+    assert code == 0
+    assert "nothing was sent" in looking.shown
+    assert f"rejected by {getpass.getuser()}" in looking.shown
+    assert "too rude" in looking.shown
 
 
 async def test_history_says_who_said_what(client: Client, name: str) -> None:

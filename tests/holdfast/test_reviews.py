@@ -90,3 +90,7 @@ async def test_another_domain_is_not_reviewed(client: Client, tmp_path: Path) ->
         ended = await holdfast("run", "payer", "pay", "--domain", "paintings", "--id", run)
 
     assert (ended.code, log.exists()) == (0, True)
+    assert ended.err == (
+        "nothing waits for a review in domain 'paintings': those of agent 'payer' "
+        "are auth, payments, pii\n"
+    )

@@ -208,7 +208,7 @@ async def test_who_is_asked_at_the_terminal_signs_there(client: Client, log: Pat
     """`run` shows the request, asks, and signs the approval like `approve` does."""
     trusted("dana")
     async with working(client, log), terminal("run", "payer", "go") as running:
-        await running.says("approve? [y/N]")
+        await running.says("approve? [y/n, Enter: later]")
         running.types("y")
         await running.says("used ")
         code = await running.code()
@@ -222,7 +222,7 @@ async def test_who_is_asked_at_the_terminal_signs_there(client: Client, log: Pat
 async def test_who_can_t_sign_leaves_it_open(client: Client, log: Path) -> None:
     """Somebody without a key at the terminal reads what to do, and the request waits on."""
     async with working(client, log), terminal("run", "payer", "go", "--id", "run-open") as asking:
-        await asking.says("approve? [y/N]")
+        await asking.says("approve? [y/n, Enter: later]")
         asking.types("y")
         await asking.says("left open: holdfast approve run-open req-1")
         request = await seen("run-open")

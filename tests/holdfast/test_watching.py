@@ -147,7 +147,7 @@ async def test_watching_on_a_terminal_asks(client: Client, name: str) -> None:
         await holdfast("run", "sender", "go", "--actor", "eve", "--id", name, "--detach")
         await seen(name)
         async with terminal("watch", name) as asking:
-            await asking.says("approve? [y/N]")
+            await asking.says("approve? [y/n, Enter: later]")
             asking.types("y")
             code = await asking.code()
 
@@ -163,13 +163,13 @@ async def test_who_leaves_a_question_reads_below_it_how_to_come_back(
         await holdfast("run", "sender", "go", "--actor", "eve", "--id", name, "--detach")
         await seen(name)
         async with terminal("watch", name) as asking:
-            await asking.says("approve? [y/N] ")
+            await asking.says("approve? [y/n, Enter: later] ")
             asking.interrupts()
             code = await asking.code()
 
     assert code == 130
     shown = re.sub("\x1b[^m]*m", "", asking.shown)
-    assert f"approve? [y/N] \r\n{name} goes on without you" in shown
+    assert f"approve? [y/n, Enter: later] \r\n{name} goes on without you" in shown
 
 
 async def test_no_such_run(client: Client) -> None:

@@ -68,7 +68,7 @@ async def test_what_waits_is_asked_in_place(client: Client, name: str) -> None:
     ):
         await talking.says("> ")
         talking.types("send it")
-        await talking.says("approve? [y/N]")
+        await talking.says("approve? [y/n, Enter: later]")
         talking.types("y")
         await talking.says("send ")
         talking.types("\x04")
