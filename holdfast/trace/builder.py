@@ -4,14 +4,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple, TypeAlias, TypedDict, Unpack
+from itertools import takewhile
+from typing import TypeAlias
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.budget import Budget, Limits
-from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
+from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach, Waiting
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
@@ -22,7 +23,6 @@ from holdfast.trace.background_tasks import BackgroundTask
 from holdfast.trace.requests import MessageTrace, RequestTrace, RequestTracker
 from holdfast.trace.values import (
     AuditLine,
-    AuxiliaryCall,
     Call,
     DecisionTrace,
     Entry,
@@ -33,7 +33,6 @@ from holdfast.trace.values import (
     find_in_flight,
 )
 from holdfast.workflows.inbound import messages
-from holdfast.workflows.inbound.inbox import MAX_BATCH_MESSAGES
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
 """What reads which type of event."""
@@ -42,74 +41,40 @@ MAX_REFUSAL_LINES = 100
 """How many refused messages have lines of their own; a flood of them buries nothing else."""
 
 
-class CallChange(TypedDict, total=False):
-    """What may become known of a call."""
-
-    call: AnyCall
-    course: tuple[DecisionTrace | AuxiliaryCall, ...]
-    task_queue: str
-    draft_id: str
-    started_at: datetime | None
-    ended_at: datetime | None
-    attempts: int
-    lost: ToolFailure | None
-    result: ToolResult | None
-    spans: tuple[CustomSpan, ...]
-
-
-class _Word(NamedTuple):
-    """A signal that suspends or resumes, or by which a part says that it holds still."""
-
-    key: str
-    signal: str
-    part: str
-
-
-class _Hold(NamedTuple):
-    """Whether a run is suspended, and which of its parts hold still."""
-
-    suspended: bool = False
-    parts: frozenset[str] = frozenset()
-
-    def after(self, word: _Word) -> "_Hold":
-        if word.signal == "held":
-            return self._replace(parts=self.parts | {word.part})
-        return _Hold(word.signal == "suspend")
-
-
 class Suspensions:
     """
-    Whether a run is suspended, by what was said to it.
+    Whether a run is suspended, and which of its parts hold still, by what was said to it.
 
     A word counts from when it is heard. Where it is refused later, what was said since counts as
     if that had never been said.
     """
 
     def __init__(self) -> None:
-        self.now = self._before = _Hold()
-        self._said: deque[_Word] = deque()
+        self._said: dict[str, tuple[str, str]] = {}
 
     def begin(self, *, suspended: bool) -> None:
         """Begin with what an execution took over."""
-        self.now = self._before = _Hold(suspended)
-        self._said.clear()
+        self._said = {"": ("suspend" if suspended else "resume", "")}
 
     def hear(self, key: str, signal: str, part: str = "") -> None:
         """Take a signal: `suspend`, `resume`, or `held` from a *part*."""
-        word = _Word(key, signal, part)
-        self._said.append(word)
-        if len(self._said) > MAX_BATCH_MESSAGES:  # the oldest is refused no more
-            self._before = self._before.after(self._said.popleft())
-        self.now = self.now.after(word)
+        self._said[key] = signal, part
 
     def refuse(self, key: str) -> None:
         """Take a signal back, if it is one of these."""
-        if all(word.key != key for word in self._said):
-            return
-        self._said = deque(word for word in self._said if word.key != key)
-        self.now = self._before
-        for word in self._said:
-            self.now = self.now.after(word)
+        self._said.pop(key, None)
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether the latest word about it suspends the run."""
+        words = (signal for signal, _ in reversed(self._said.values()) if signal != "held")
+        return next(words, "resume") == "suspend"
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts that have said since then that they hold still."""
+        since = takewhile(lambda one: one[0] == "held", reversed(self._said.values()))
+        return frozenset(part for _, part in since)
 
 
 class TraceBuilder:
@@ -169,7 +134,7 @@ class TraceBuilder:
             requests=dict(self.waits.requests),
             flood=tuple(self._flood),
             relayed=tuple(self._list_part_requests()),
-            held=frozenset(self.suspensions.now.parts),
+            held=self.suspensions.parts,
             provider_wait=self.provider_wait,
         )
 
@@ -192,7 +157,7 @@ class TraceBuilder:
         if self.ended is not None:
             return self.ended
         if self.is_on_hold:
-            parts = self.suspensions.now.parts
+            parts = self.suspensions.parts
             in_flight = any(any(find_in_flight(one, parts)) for one in self.entries)
             return "suspending" if in_flight else "suspended"
         return "waiting" if self.waits.find_open() or self.provider_wait else "running"
@@ -200,7 +165,7 @@ class TraceBuilder:
     @property
     def is_on_hold(self) -> bool:
         """Whether the run is suspended, by what has been heard and not been refused."""
-        return self.suspensions.now.suspended
+        return self.suspensions.on_hold
 
     @property
     def turn(self) -> Turn | None:
@@ -246,29 +211,17 @@ class TraceBuilder:
         )
         self.change_turn(replace(turn, calls=calls))
 
-    def change_call(
-        self, call_id: str, companion: str = "", /, **changes: Unpack[CallChange]
-    ) -> None:
-        """Change a call of the latest turn, if it has one with this id, or what ran for it."""
-        call = self.find_call(call_id)
-        if self.turn is None or call is None:
-            return
-        if companion:
-            course = tuple(
-                replace(step, **changes)
-                if isinstance(step, AuxiliaryCall) and step.key == companion
-                else step
-                for step in call.course
-            )
-            fresh = replace(call, course=course)
-        else:
-            fresh = replace(call, **changes)
-        calls = tuple(fresh if one is call else one for one in self.turn.calls)
-        self.change_turn(replace(self.turn, calls=calls))
+    def put_call(self, fresh: Call) -> None:
+        """Put a changed call in the place of what it was in the latest turn."""
+        turn, known = self.turn, self.find_call(fresh.call.call_id)
+        if turn is not None:
+            calls = tuple(fresh if one is known else one for one in turn.calls)
+            self.change_turn(replace(turn, calls=calls))
 
     def close_call(self, result: ToolResult, at: datetime) -> None:
         """Give a call that doesn't run, or no longer, its result."""
-        self.change_call(result.call_id, result=result, ended_at=at)
+        if (call := self.find_call(result.call_id)) is not None:
+            self.put_call(replace(call, result=result, ended_at=at))
 
     def add_audit_line(self, event: str, text: str, at: datetime) -> None:
         """Add an audit line."""
@@ -282,16 +235,15 @@ class TraceBuilder:
         name = "message" if isinstance(event, MessageTaken) else "outcome"
         self.add_audit_line(name, journal_line(event), event.at)
 
-    def add_message(self, said: MessageTrace) -> None:
-        """Add a message that needs no judgement, or belongs to no open request."""
+    def add_message(self, said: MessageTrace) -> int:
+        """Add a message that needs no judgement, or belongs to no open request; say where."""
         self.entries.append(said)
+        return len(self.entries) - 1
 
-    def replace_message(self, heard: MessageTrace, judged: MessageTrace) -> None:
+    def replace_message(self, place: int, judged: MessageTrace) -> None:
         """Put what became of a message in the place where it was taken to count."""
-        for place, entry in enumerate(self.entries):
-            if entry == heard:
-                self.entries[place] = judged
-                self.judged.append(place)
+        self.entries[place] = judged
+        self.judged.append(place)
 
     def find_command_guardrail(self, call_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which a command runs as this call: its name and a number."""
@@ -321,10 +273,12 @@ class TraceBuilder:
         if asked.is_of_run:
             self.entries.append(RunRequest(request_id=asked.request_id))
         elif (call := self.find_call(asked.call_id)) is not None:
-            ruled = call.course[-1] if call.course else None
-            if isinstance(ruled, DecisionTrace):
-                ruled = replace(ruled, request_id=asked.request_id)
-                self.change_call(asked.call_id, course=(*call.course[:-1], ruled))
+            match call.course:
+                case (*before, DecisionTrace() as ruled):
+                    ruled = replace(ruled, request_id=asked.request_id)
+                    self.put_call(replace(call, course=(*before, ruled)))
+                case _:
+                    return
 
     def close_request(
         self, asked: RequestTrace, outcome: RequestOutcome, said: MessageTrace, at: datetime
@@ -360,7 +314,7 @@ class TraceBuilder:
         while self.unjudged:
             said = self.unjudged.popleft()
             late = "the run was over first"
-            self.refuse(replace(said, accepted=False, refusal=late, code="over"))
+            self.refuse(said.refuse(late, "over"))
         if self.turn is None or self.result is None or self.result.stop is None:
             return
         for call in self.turn.calls:

@@ -1,24 +1,31 @@
 """From the events of a history to a trace, one event at a time."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
 
 from pydantic import TypeAdapter
 from temporalio.api.enums.v1 import EventType, TimeoutType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
+from holdfast.contracts.approvals import Verdicts
 from holdfast.contracts.control import Waiting
-from holdfast.contracts.run import RunInput, RunMetadata, RunResult
+from holdfast.contracts.decisions import Rulings, fill_arguments
+from holdfast.contracts.journal import Journal
+from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.sessions.messages import SessionInput
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state import Carryover, RunState
+from holdfast.run import tool_results
 from holdfast.run.summaries import find_provider_wait
 from holdfast.trace.builder import Readers, TraceBuilder
-from holdfast.trace.carried import restore_state
-from holdfast.trace.decisions import OperationKeeper
-from holdfast.trace.operations import OperationReader
+from holdfast.trace.carried import restore_state, take_over
+from holdfast.trace.operations import Operation, OperationReader, Outcome, Work
+from holdfast.trace.own import begin_own
 from holdfast.trace.payloads import build_activity_error, decode, read_summary, read_time
 from holdfast.trace.signal_reader import SignalReader
-from holdfast.trace.values import Trace
+from holdfast.trace.turns import TurnWork, begin_call
+from holdfast.trace.values import DecisionTrace, Trace
 from holdfast.workflows import failures
 from holdfast.workflows.inbound import messages
 
@@ -26,6 +33,11 @@ _INPUT = TypeAdapter(RunInput)
 _SESSION = TypeAdapter(SessionInput)
 _STATE = TypeAdapter(RunState)
 _RESULT = TypeAdapter(RunResult)
+_SNAPSHOT = TypeAdapter(AgentSnapshot)
+_CARRYOVER = TypeAdapter(Carryover)
+_RULINGS = TypeAdapter(Rulings)
+_VERDICTS = TypeAdapter(Verdicts)
+_JOURNAL = TypeAdapter(Journal)
 
 # A message came in while the run wrote its last step: Temporal lets it look again.
 _ROUTINE = {
@@ -47,13 +59,24 @@ def read_trace(histories: Iterable[WorkflowHistory]) -> Trace:
     return reader.trace()
 
 
+class _Answer:
+    """An activity of which only the answer is read."""
+
+    beside = False
+
+    def __init__(self, read: Callable[[Outcome], None]) -> None:
+        self.end = read
+
+    def start(self, _attempts: int, _began: datetime) -> None:
+        """Nobody is told when it began."""
+
+
 class TraceReader:
     """Reads events in their order; the trace so far can be had at any time."""
 
     def __init__(self) -> None:
         self._chronicle = TraceBuilder()
-        people = SignalReader(self._chronicle)
-        keeper = OperationKeeper(self._chronicle, people)
+        self._people = SignalReader(self._chronicle)
         self._readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._on_start,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: self._on_completion,
@@ -65,8 +88,8 @@ class TraceReader:
             EventType.EVENT_TYPE_TIMER_STARTED: self._on_timer,
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._on_task_failure,
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._on_task_timeout,
-            **people.readers,
-            **OperationReader(self._chronicle, keeper.begin).readers,
+            **self._people.readers,
+            **OperationReader(self._chronicle, self._begin).readers,
         }
 
     def read(self, event: HistoryEvent) -> None:
@@ -162,3 +185,64 @@ class TraceReader:
             self._chronicle.add_audit_line(
                 "worker lost", "it did not answer a workflow task", read_time(event)
             )
+
+    def _begin(self, operation: Operation) -> Work | None:
+        """Begin; null where a trace says nothing of it."""
+        match operation.kind, operation.name:
+            case "local", "open_run":
+                return _Answer(self._open)
+            case "local", "read_earlier_run":
+                return _Answer(self._take_over)
+            case "local", "authorize":
+                return _Answer(self._rule)
+            case "local", "judge":
+                return _Answer(self._judge)
+            case "local", "record":
+                return _Answer(lambda outcome: self._record(operation, outcome))
+            case "activity", "call_model":
+                return TurnWork(self._chronicle, operation)
+            case "activity", "mark_judged":
+                return None
+            case "activity", "find_worker":
+                said = f"it goes on with {operation.summary}"
+                return self._chronicle.add_audit_line("handed back", said, operation.at)
+            case _:
+                own = begin_own(self._chronicle, operation)
+                return own or begin_call(self._chronicle, operation)
+
+    def _open(self, outcome: Outcome) -> None:
+        self._chronicle.agent = decode(outcome.payloads, _SNAPSHOT)
+
+    def _take_over(self, outcome: Outcome) -> None:
+        take_over(self._chronicle, decode(outcome.payloads, _CARRYOVER))
+
+    def _judge(self, outcome: Outcome) -> None:
+        if (verdicts := decode(outcome.payloads, _VERDICTS)) is not None:
+            self._people.apply_verdicts(verdicts, outcome.at)
+
+    def _record(self, operation: Operation, outcome: Outcome) -> None:
+        """Take a line of the audit, and what came with it; that may be all there is of it."""
+        name, _, text = operation.summary.partition(": ")
+        journal = decode(outcome.payloads, _JOURNAL)
+        told = journal.events if journal else ()
+        if name not in {one.type for one in told}:
+            self._chronicle.add_audit_line(name, text, outcome.at)
+        for one in told:
+            self._people.take(one, operation.key)
+
+    def _rule(self, outcome: Outcome) -> None:
+        answer = decode(outcome.payloads, _RULINGS)
+        if answer is None:
+            return
+        call_ids = [ruling.call_id for ruling in answer.rulings]
+        if not any(map(self._chronicle.find_command_guardrail, call_ids)):
+            self._chronicle.name_calls(call_ids)
+        for ruling in answer.rulings:
+            call = self._chronicle.find_call(ruling.call_id)
+            if call is None or call.result is not None:
+                continue
+            ruled = DecisionTrace(ruling=ruling, policy=answer.policy, at=outcome.at)
+            asked = fill_arguments(call.call, ruling)
+            self._chronicle.put_call(replace(call, call=asked, course=(*call.course, ruled)))
+            if (refusal := tool_results.build_refusal(ruling)) is not None:
+                self._chronicle.close_call(refusal, outcome.at)

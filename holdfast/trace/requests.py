@@ -10,6 +10,7 @@ from holdfast.contracts.approvals import (
     RequestKind,
     RequestOutcome,
     Requirement,
+    Verdict,
 )
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.journal import RequestOpened
@@ -45,6 +46,23 @@ class MessageTrace:
     groups: tuple[str, ...] = ()
     proof: Proof | None = None
     lapsed: bool = False
+
+    def refuse(self, reason: str, code: OutcomeCode) -> Self:
+        """Return the message as one that changed nothing."""
+        return replace(self, accepted=False, refusal=reason, code=code)
+
+    def with_verdict(self, verdict: Verdict, now: datetime) -> Self:
+        """Return the message as the run judged it."""
+        return replace(
+            self,
+            accepted=verdict.accepted,
+            judged_at=now,
+            code=verdict.code,
+            refusal="" if verdict.accepted else verdict.reason,
+            approver=verdict.approver,
+            groups=verdict.groups,
+            proof=verdict.proof,
+        )
 
     @property
     def author(self) -> str:

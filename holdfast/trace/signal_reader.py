@@ -37,6 +37,7 @@ from holdfast.contracts.signals import (
     ApprovalSignal,
     ControlSignal,
     HeldSignal,
+    OutcomeCode,
     ResolutionSignal,
 )
 from holdfast.run import tool_results
@@ -58,9 +59,10 @@ class _MessageOrigin(NamedTuple):
 
 
 class _Control(NamedTuple):
-    """A signal about no request, as it is in the trace, and the digest of what was sent."""
+    """A signal about no request, its place in the trace, and the digest of what was sent."""
 
     digest: str
+    place: int
     said: MessageTrace
     judged: bool = False
 
@@ -95,8 +97,7 @@ class SignalReader:
         values = [RawValue(payload) for payload in payloads]
         match messages.read(name, values, self._chronicle.signals):
             case messages.UnreadableMessage(reason):
-                refused = replace(said, accepted=False, refusal=reason, code="unreadable")
-                self._chronicle.refuse(refused)
+                self._chronicle.refuse(said.refuse(reason, "unreadable"))
             case ApprovalSignal() as message:
                 said = replace(said, text=message.decision, sender=message.approver)
                 self._queue_message(said, message.request_id, message.reason)
@@ -144,36 +145,32 @@ class SignalReader:
         """Take a signal about no request, which a verdict may take back or prove."""
         said = replace(said, accepted=True)
         digest = digest_sent([RawValue(payload) for payload in payloads])
-        self._controls.append(_Control(digest, said))
         if said.signal in {"suspend", "resume"}:
             self._chronicle.suspensions.hear(said.key, said.signal)
-        self._chronicle.add_message(said)
+        self._controls.append(_Control(digest, self._chronicle.add_message(said), said))
 
     def _apply_control(self, verdict: ControlVerdict, now: datetime) -> None:
         """Take the judgement of a signal: it is about the oldest that says this."""
         about = (verdict.signal, verdict.digest)
-        for place, heard in enumerate(self._controls):
+        for number, heard in enumerate(self._controls):
             if (heard.said.signal, heard.digest) == about and not heard.judged:
-                self._replace_control(place, _add_verdict(heard.said, verdict, now))
+                self._replace_control(number, heard.said.with_verdict(verdict, now))
                 return
 
     def _refuse_control(self, event: MessageRefused) -> None:
         """Take that signals changed nothing: the latest that say this, and seemed to count."""
         left = event.count
-        for place, heard in reversed(tuple(enumerate(self._controls))):
+        for number, heard in reversed(tuple(enumerate(self._controls))):
             about = event.signal, event.digest or heard.digest
             if left and about == (heard.said.signal, heard.digest) and heard.said.accepted:
                 left -= 1
-                refused = replace(
-                    heard.said, accepted=False, refusal=event.reason, code=event.code
-                )
-                self._replace_control(place, refused)
+                self._replace_control(number, heard.said.refuse(event.reason, event.code))
 
-    def _replace_control(self, place: int, said: MessageTrace) -> None:
+    def _replace_control(self, number: int, said: MessageTrace) -> None:
         """Keep what became of a signal about no request."""
-        heard = self._controls[place]
-        self._controls[place] = heard._replace(said=said, judged=True)
-        self._chronicle.replace_message(heard.said, said)
+        heard = self._controls[number]
+        self._controls[number] = heard._replace(said=said, judged=True)
+        self._chronicle.replace_message(heard.place, said)
         if not said.accepted:
             self._chronicle.suspensions.refuse(said.key)
 
@@ -199,17 +196,15 @@ class SignalReader:
                 self._apply_verdict(said, verdict, now)
 
     def _apply_verdict(self, said: MessageTrace, verdict: Verdict, now: datetime) -> None:
-        said = _add_verdict(said, verdict, now)
+        said = said.with_verdict(verdict, now)
         asked = self._chronicle.waits.requests.get(said.request_id)
-        if verdict.accepted and asked is not None and asked.outcome is not None:
-            late = "the request has just closed"
-            said = replace(said, accepted=False, refusal=late, code="closed")
-        if said.accepted and asked is not None and _is_over(asked, now):
-            late = "the request has just expired"
-            said = replace(said, accepted=False, refusal=late, code="expired")
         if said.accepted and asked is None:
             self._early.append((said, verdict, now))
-        elif said.accepted and asked is not None:
+            return
+        late = _find_lateness(asked, now) if said.accepted and asked is not None else None
+        if late is not None:
+            said = said.refuse(f"the request has just {late}", late)
+        if said.accepted and asked is not None:
             self._accept(self._expire_approvals(asked, verdict.lapsed, now), said, now)
         else:
             self._chronicle.refuse(said)
@@ -286,21 +281,11 @@ class SignalReader:
         return tool_results.build_rejection(call, why)
 
 
-def _add_verdict(said: MessageTrace, verdict: Verdict, now: datetime) -> MessageTrace:
-    return replace(
-        said,
-        accepted=verdict.accepted,
-        judged_at=now,
-        code=verdict.code,
-        refusal="" if verdict.accepted else verdict.reason,
-        approver=verdict.approver,
-        groups=verdict.groups,
-        proof=verdict.proof,
-    )
-
-
-def _is_over(asked: RequestTrace, now: datetime) -> bool:
-    return asked.outcome is None and asked.expires_at is not None and asked.expires_at <= now
+def _find_lateness(asked: RequestTrace, now: datetime) -> OutcomeCode | None:
+    """Say what became of a request before a message about it could take effect."""
+    if asked.outcome is not None:
+        return "closed"
+    return "expired" if asked.expires_at is not None and asked.expires_at <= now else None
 
 
 def _outcome(said: MessageTrace) -> RequestOutcome:

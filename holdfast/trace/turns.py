@@ -95,8 +95,9 @@ def _keep_failures(chronicle: TraceBuilder, asked: ModelCall) -> None:
     """
     for item in asked.items:
         for result in item.results if isinstance(item, ToolTurn) else ():
-            if isinstance(result, ToolFailure):
-                chronicle.change_call(result.call_id, result=result)
+            call = chronicle.find_call(result.call_id)
+            if call is not None and isinstance(result, ToolFailure):
+                chronicle.put_call(replace(call, result=result))
 
 
 def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:
@@ -108,23 +109,23 @@ def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:
     if invocation is None or call is None:
         event = f"event {operation.key.rpartition('.')[2]}"
         return _begin_unread(chronicle, operation, invocation.call_id if invocation else event)
-    call_id = invocation.call_id
+    queue, companion = operation.task_queue, ""
     match invocation.purpose:
-        case "draft" | "reconcile" | "prepare" as purpose:
+        case "call" | "undo":  # what undoes is the run's own work
+            call = replace(call, task_queue=queue, draft_id=invocation.draft_id or "")
+        case purpose:
+            companion = operation.key
             ran = AuxiliaryCall(
-                key=operation.key,
+                key=companion,
                 tool=operation.name,
                 purpose=purpose,
                 at=operation.at,
-                task_queue=operation.task_queue,
+                task_queue=queue,
                 draft_id=invocation.idempotency_key if purpose == "draft" else "",
             )
-            chronicle.change_call(call_id, course=(*call.course, ran))
-            return _RemoteCall(chronicle, call_id, ran.key)
-        case "call" | "undo":  # what undoes is the run's own work
-            draft = invocation.draft_id or ""
-            chronicle.change_call(call_id, task_queue=operation.task_queue, draft_id=draft)
-            return _RemoteCall(chronicle, call_id)
+            call = replace(call, course=(*call.course, ran))
+    chronicle.put_call(call)
+    return _CallWork(chronicle, invocation.call_id, companion)
 
 
 def _begin_unread(chronicle: TraceBuilder, operation: Operation, call_id: str) -> Work:
@@ -137,10 +138,10 @@ def _begin_unread(chronicle: TraceBuilder, operation: Operation, call_id: str) -
             task_queue=operation.task_queue,
         )
         chronicle.change_turn(replace(turn, calls=(*turn.calls, unread)))
-    return _RemoteCall(chronicle, call_id)
+    return _CallWork(chronicle, call_id)
 
 
-class _RemoteCall:
+class _CallWork:
     """A call that runs, or under the key *companion* another tool for it."""
 
     beside = True
@@ -151,42 +152,32 @@ class _RemoteCall:
         self._companion = companion
 
     def start(self, attempts: int, began: datetime) -> None:
-        self._chronicle.change_call(
-            self._call_id, self._companion, started_at=began, attempts=attempts
-        )
+        if (call := self._chronicle.find_call(self._call_id)) is not None:
+            ran = call.find_auxiliary_call(self._companion) or call
+            self._put(call, replace(ran, started_at=began, attempts=attempts))
 
     def end(self, outcome: Outcome) -> None:
-        call = self._chronicle.find_call(self._call_id)
+        call, agent = self._chronicle.find_call(self._call_id), self._chronicle.agent
         if call is None:
             return
-        ran = call.find_auxiliary_call(self._companion)
+        ran = call.find_auxiliary_call(self._companion) or call
         result = decode(outcome.payloads, RESULT)
-        if result is not None and result.spans:
-            self._chronicle.change_call(self._call_id, self._companion, spans=result.spans)
-            call = self._chronicle.find_call(self._call_id) or call
-            ran = call.find_auxiliary_call(self._companion)
-            result = result.with_(spans=())
         if outcome.error is not None:
-            result = _build_failure(self._chronicle.agent, call, ran, outcome.error)
-        if result is None:
-            self._chronicle.change_call(self._call_id, ended_at=outcome.at)
-        elif ran is not None:
-            self._conclude_companion(call, ran, result, outcome.at)
-        elif isinstance(result, ToolFailure) and _is_looked_for(
-            self._chronicle.agent, call, result
-        ):
-            self._chronicle.change_call(self._call_id, lost=result)
-        else:
-            self._chronicle.change_call(self._call_id, result=result, ended_at=outcome.at)
-
-    def _conclude_companion(
-        self, call: Call, ran: AuxiliaryCall, result: ToolResult, at: datetime
-    ) -> None:
-        """Keep what a tool came to that ran for a call; the call's own result may follow."""
-        self._chronicle.change_call(self._call_id, ran.key, result=result, ended_at=at)
-        follows = _derive_result(call, ran, result)
+            result = _build_failure(agent, call, ran, outcome.error)
+        if result is not None and result.spans:
+            ran, result = replace(ran, spans=result.spans), result.with_(spans=())
+        over = replace(ran, result=result, ended_at=outcome.at)
+        if isinstance(ran, Call):
+            lost = isinstance(result, ToolFailure) and _is_looked_for(agent, call, result)
+            self._put(call, replace(ran, lost=result) if lost else over)
+            return
+        self._put(call, over)
+        follows = None if result is None else _derive_result(call, ran, result)
         if follows is not None:
-            self._chronicle.close_call(follows, at)
+            self._chronicle.close_call(follows, outcome.at)
+
+    def _put(self, call: Call, ran: Call | AuxiliaryCall) -> None:
+        self._chronicle.put_call(ran if isinstance(ran, Call) else call.with_auxiliary_call(ran))
 
 
 class _LocalCall:
@@ -206,7 +197,7 @@ class _LocalCall:
         result = decode(outcome.payloads, RESULT)
         call_id = result.call_id if result else self._find_failed_call()
         if call_id is not None:
-            call = _RemoteCall(self._chronicle, call_id)
+            call = _CallWork(self._chronicle, call_id)
             call.start(self._attempts, self._operation.at)
             call.end(outcome)
 
@@ -223,10 +214,10 @@ class _LocalCall:
 
 
 def _build_failure(
-    agent: AgentSnapshot | None, call: Call, ran: AuxiliaryCall | None, error: ActivityError
+    agent: AgentSnapshot | None, call: Call, ran: Call | AuxiliaryCall, error: ActivityError
 ) -> ToolFailure:
     """Return what a run makes of the failure of a tool that ran for a call."""
-    if ran is None:
+    if isinstance(ran, Call):
         contract = _find_contract(agent, call)
     else:
         contract = agent.find_any_tool(ran.tool) if agent else None

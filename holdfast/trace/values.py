@@ -1,9 +1,9 @@
 """A trace: what happened in a run, in its order, as frozen values."""
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
@@ -82,16 +82,14 @@ class DecisionTrace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuxiliaryCall:
+class _ToolRun:
     """
-    A tool that ran for a call: to draft what it would commit, or to find out whether it happened.
+    A tool that runs. `started_at` is null until it does.
 
-    `draft_id` names the draft that it prepared.
+    `draft_id` names the draft that it prepared, or committed.
     """
 
     key: str
-    tool: str
-    purpose: Literal["draft", "reconcile", "prepare"]
     at: datetime
     task_queue: str = ""
     draft_id: str = ""
@@ -103,33 +101,33 @@ class AuxiliaryCall:
 
     @property
     def elapsed_ms(self) -> int | None:
-        """How long it ran; null unless it ran to an end."""
-        return _milliseconds(self.started_at, self.ended_at)
+        """How long it ran, all attempts together, at least 1; null unless it ran to an end."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return max(1, round((self.ended_at - self.started_at).total_seconds() * 1000))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class AuxiliaryCall(_ToolRun):
+    """A tool that ran for a call: to draft what it would commit, or to find out if it happened."""
+
+    tool: str
+    purpose: Literal["draft", "reconcile", "prepare"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(_ToolRun):
     """
     A call that a model asked for, whether or not it ran, with the arguments it was ruled on with.
 
     `course` is what was ruled about it and what ran for it before it had a result, in that order.
-    `started_at` is null unless the tool itself ran. `ended_at` is when its result was known.
-    `draft_id` is that of the draft that it committed. `lost` is how it ended if it may have
-    happened and another tool had to find out.
+    `ended_at` is when its result was known. `lost` is how it ended if it may have happened and
+    another tool had to find out.
     """
 
-    key: str
     call: AnyCall
-    at: datetime
     course: tuple[DecisionTrace | AuxiliaryCall, ...] = ()
-    task_queue: str = ""
-    draft_id: str = ""
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    attempts: int = 0
     lost: ToolFailure | None = None
-    result: ToolResult | None = None
-    spans: tuple[CustomSpan, ...] = ()
 
     @property
     def in_flight(self) -> bool:
@@ -151,10 +149,10 @@ class Call:
         """Return what ran for it under this key."""
         return next((step for step in self.auxiliary_calls if step.key == key), None)
 
-    @property
-    def elapsed_ms(self) -> int | None:
-        """How long it ran, all attempts together, at least 1; null unless it ran to an end."""
-        return _milliseconds(self.started_at, self.ended_at)
+    def with_auxiliary_call(self, ran: AuxiliaryCall) -> Self:
+        """Return the call with what ran for it, in the place of what that was before."""
+        known = self.find_auxiliary_call(ran.key)
+        return replace(self, course=tuple(ran if one is known else one for one in self.course))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,12 +350,6 @@ _UNDER_WAY: Mapping[TaskKind, str] = {
     "project": "workspace",
     "child": "run {work.run_id}",
 }
-
-
-def _milliseconds(started_at: datetime | None, ended_at: datetime | None) -> int | None:
-    if started_at is None or ended_at is None:
-        return None
-    return max(1, round((ended_at - started_at).total_seconds() * 1000))
 
 
 def _place(key: str) -> tuple[int, ...]:

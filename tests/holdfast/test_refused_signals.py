@@ -59,12 +59,12 @@ def test_a_refused_resume_holds_nothing_up() -> None:
     ]:
         suspensions.hear(key, signal, part)
     suspensions.refuse("6")
-    both_asked = suspensions.now
+    both_asked = (suspensions.on_hold, suspensions.parts)
     suspensions.refuse("4")
     suspensions.refuse("3")
 
     assert both_asked == (True, {"run-1.b"})
-    assert suspensions.now == (True, {"run-1.a", "run-1.b"})
+    assert (suspensions.on_hold, suspensions.parts) == (True, {"run-1.a", "run-1.b"})
 
 
 def test_the_latest_of_the_same_words_is_refused() -> None:
