@@ -1,4 +1,4 @@
-"""The spans of what a run has done for itself."""
+"""The spans of what a run has done for itself, and of agents that hand its work on."""
 
 from collections.abc import Iterator, Mapping
 
@@ -59,3 +59,18 @@ def _name(work: BackgroundTask) -> str:
             return f"invoke_agent {work.name}"
         case "command" | "notice" | "project":
             return work.name
+
+
+def build_handoff_spans(trace: Trace, parent: str) -> Iterator[Span]:
+    """Build a span for each handoff, at the moment of its record."""
+    for record in trace.handoffs:
+        at = iso(record.timestamp)
+        yield Span(
+            span_id=span_id(trace, f"handoff.{record.handoff_id}"),
+            parent_id=parent,
+            type="handoff",
+            name=f"handoff {record.to_agent}",
+            started_at=at,
+            ended_at=at,
+            attributes=record.model_dump(mode="json", exclude={"type", "timestamp"}),
+        )

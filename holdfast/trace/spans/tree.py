@@ -8,13 +8,13 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
+from holdfast.contracts.calls import ToolCall, ToolSuccess
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, sandbox_queue
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.tools.redaction import WITHHELD, Redactor
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.spans import records
-from holdfast.trace.spans.background import build_background_spans
+from holdfast.trace.spans.background import build_background_spans, build_handoff_spans
 from holdfast.trace.spans.custom import build_call_spans
 from holdfast.trace.spans.guardrails import (
     build_guardrail_spans,
@@ -22,7 +22,6 @@ from holdfast.trace.spans.guardrails import (
     build_review_span,
     find_reviewer,
 )
-from holdfast.trace.spans.handoffs import build_handoff_spans
 from holdfast.trace.spans.records import iso, iso_or_null
 from holdfast.trace.spans.values import Span, SpanEvent, SpanTree, span_id
 from holdfast.trace.values import AuditLine, AuxiliaryCall, Call, DecisionTrace, Trace, Turn
@@ -198,56 +197,49 @@ def _build_function_span(trace: Trace, call: Call, parent: str) -> Span:
         dict(asked.arguments) if isinstance(asked, ToolCall) else asked.raw_arguments
     )
     ruled = call.rulings[-1] if call.rulings else None
-    return Span(
-        span_id=span_id(trace, call.key),
-        parent_id=parent,
-        type="function",
-        name=f"execute_tool {asked.name}",
-        started_at=iso(call.at),
-        ended_at=iso_or_null(call.ended_at or trace.ended_at),
-        attributes={
-            "function_name": asked.name,
-            "call_id": asked.call_id,
-            "purpose": "call",
-            "arguments": arguments,
-            "arguments_digest": records.arguments_digest(asked, ruled),
-            "decisions": records.decisions(trace, call),
-            "draft_id": call.draft_id or None,
-            "lost": call.lost.model_dump(mode="json") if call.lost else None,
-            **_build_execution_attributes(call, call.result),
-        },
-    )
+    attributes: JsonObject = {
+        "function_name": asked.name,
+        "call_id": asked.call_id,
+        "purpose": "call",
+        "arguments": arguments,
+        "arguments_digest": records.arguments_digest(asked, ruled),
+        "decisions": records.decisions(trace, call),
+        "draft_id": call.draft_id or None,
+        "lost": call.lost.model_dump(mode="json") if call.lost else None,
+    }
+    return _build_tool_span(trace, call, parent, attributes)
 
 
 def _build_auxiliary_span(trace: Trace, call: Call, ran: AuxiliaryCall, parent: str) -> Span:
+    attributes: JsonObject = {
+        "function_name": ran.tool,
+        "call_id": call.call.call_id,
+        "purpose": ran.purpose,
+        "draft_id": ran.draft_id or None,
+    }
+    return _build_tool_span(trace, ran, parent, attributes)
+
+
+def _build_tool_span(
+    trace: Trace, ran: Call | AuxiliaryCall, parent: str, attributes: JsonObject
+) -> Span:
     return Span(
         span_id=span_id(trace, ran.key),
         parent_id=parent,
         type="function",
-        name=f"execute_tool {ran.tool}",
+        name=f"execute_tool {attributes['function_name']}",
         started_at=iso(ran.at),
         ended_at=iso_or_null(ran.ended_at or trace.ended_at),
         attributes={
-            "function_name": ran.tool,
-            "call_id": call.call.call_id,
-            "purpose": ran.purpose,
-            "draft_id": ran.draft_id or None,
-            **_build_execution_attributes(ran, ran.result),
+            **attributes,
+            "result": ran.result.model_dump(mode="json") if ran.result else None,
+            "success": isinstance(ran.result, ToolSuccess),
+            "elapsed_ms": ran.elapsed_ms,
+            "attempts": ran.attempts,
+            "task_queue": ran.task_queue or None,
+            "sandboxed": ran.task_queue.endswith(sandbox_queue("")),
         },
     )
-
-
-def _build_execution_attributes(
-    ran: Call | AuxiliaryCall, result: ToolResult | None
-) -> JsonObject:
-    return {
-        "result": result.model_dump(mode="json") if result else None,
-        "success": isinstance(result, ToolSuccess),
-        "elapsed_ms": ran.elapsed_ms,
-        "attempts": ran.attempts,
-        "task_queue": ran.task_queue or None,
-        "sandboxed": ran.task_queue.endswith(sandbox_queue("")),
-    }
 
 
 def _build_approval_span(
