@@ -122,13 +122,13 @@ async def run_worker(
     switches_name: str = SWITCHES,
     cached_transcripts: int = 256,
     archive: str | None = None,
-) -> AsyncGenerator[None]:
+) -> AsyncGenerator[str]:
     """
     Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
 
-    The queue is *task_queue*, or HOLDFAST_TASK_QUEUE, or else the app's own. *archive* is where
-    closed sessions are kept if the app doesn't say. Tests and the bench
-    work so too; tests have switches of their own. Raises AppError for the queue of the switches.
+    The queue, which it gives, is *task_queue*, or HOLDFAST_TASK_QUEUE, or else the app's own.
+    *archive* is where closed sessions are kept if the app doesn't say. Tests and the bench work so
+    too; tests have switches of their own. Raises AppError for the queue of the switches.
     """
     found = settings.Settings.load()
     task_queue = task_queue or found.task_queue or app.queue
@@ -141,7 +141,7 @@ async def run_worker(
             _run_sandbox_worker(client, app, task_queue, found, around)
         )
         if found.sandbox == "only":
-            yield
+            yield task_queue
             return
         _prepare_threads(app)
         worker = Worker(
@@ -161,7 +161,7 @@ async def run_worker(
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
         )
         await stack.enter_async_context(runner.run_worker(worker))
-        yield
+        yield task_queue
 
 
 def _build_surroundings(
@@ -371,8 +371,9 @@ async def serve(name: str) -> None:
     client = await connect()
     logs.configure(Redactor(build_known_secrets(app, find_secrets(client))).text)
     stopped = heed_signals()
-    async with run_worker(client, app):
-        log.info("worker.started", app=name, temporal=client.service_client.config.target_host)
+    async with run_worker(client, app) as queue:
+        server = client.service_client.config.target_host
+        log.info("worker.started", app=name, queue=queue, temporal=server)
         await stopped.wait()
 
 

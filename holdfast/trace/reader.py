@@ -204,7 +204,7 @@ class TraceReader:
             case "activity", "mark_judged":
                 return None
             case "activity", "find_worker":
-                said = f"it goes on with {operation.summary}"
+                said = f"it goes on with {operation.summary}, or after ten minutes without"
                 return self._chronicle.add_audit_line("handed back", said, operation.at)
             case _:
                 own = begin_own(self._chronicle, operation)

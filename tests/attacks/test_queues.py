@@ -23,7 +23,7 @@ async def test_what_is_off_for_all_runs_is_off_for_those_of_an_app_with_a_queue(
     log = tmp_path / "log"
     app = scripted([call("write", log=str(log), text="x"), told])
     app.queue = runs.queue = f"desk-{uuid4().hex[:8]}"
-    async with worker.run_worker(runs.client, app):
+    async with worker.run_worker(runs.client, app) as queue:
         off = await holdfast("switch", "off", "everything", "--reason", "incident 7")
         try:
             run = await runs.start("it")
@@ -31,6 +31,7 @@ async def test_what_is_off_for_all_runs_is_off_for_those_of_an_app_with_a_queue(
         finally:
             await holdfast("switch", "on", "everything")
 
+    assert queue == app.queue
     assert off.code != 0 or lines(log) == [], (off.out, result.answer)
 
 

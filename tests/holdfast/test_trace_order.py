@@ -10,6 +10,7 @@ from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from tests.control.guarded import decided, guarded, on_word, over
 from tests.holdfast.traces import finished
+from tests.holdfast.written import Written, read
 from tests.running import Runs
 from tests.sample import scripted
 
@@ -70,3 +71,13 @@ async def test_what_is_said_while_a_call_waits_stands_before_its_approval(
         *("call", "wait", "result"),
     ]
     assert (written[3].text, written[7].at) == (written[7].text, None)
+
+
+def test_a_run_that_looks_for_a_worker_says_for_how_long() -> None:
+    """Whoever reads the trace meanwhile knows that it ends by itself."""
+    written = Written()
+    written.looks_for("a worker that has tool 'send'")
+
+    assert [one.text for one in read(written).audit_lines] == [
+        "it goes on with a worker that has tool 'send', or after ten minutes without"
+    ]

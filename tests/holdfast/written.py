@@ -146,6 +146,10 @@ class Written:
     def judged(self, *verdicts: Verdict) -> None:
         self._marker("judge", Verdicts(verdicts=verdicts, execution=EXECUTION))
 
+    def looks_for(self, summary: str) -> None:
+        """Have the run look for a worker that has what the one before lacked."""
+        self._scheduled("find_worker", None, summary=summary)
+
     def runs(self, tool: str, result: ToolResult | None = None, **invocation: object) -> None:
         """Have a tool run; without a result it is cut off after four seconds."""
         given = an_invocation(run_id="run-1", **invocation)
