@@ -2,11 +2,40 @@
 
 import pytest
 
-from holdfast import Agent
+from holdfast import Agent, HandoffData, Risk, tool
 from holdfast.contracts.model import Stream
 from holdfast.run.delegation.handoffs import limit_receiver
+from holdfast.testing import call, say
 from tests.builders import a_state
 from tests.control.guarded import on_word
+from tests.memory.runs import MemoryRuns
+from tests.workflows.test_handoffs import bureau, later
+
+
+@tool(risk=Risk.READ_ONLY)
+async def load_all(goal: str) -> HandoffData:
+    """Load as much as a tool may bring."""
+    return HandoffData(architecture='"\\' * 60_000)
+
+
+@pytest.mark.parametrize(("letter", "length"), [("x", 590_000), ('"', 290_000), ("漢", 190_000)])
+async def test_a_handoff_of_the_largest_size_ends_its_run_on_one_line(
+    memory_runs: MemoryRuns, letter: str, length: int
+) -> None:
+    """Words as long as a reply may be, beside all that was loaded, are too much to read."""
+    # HO-07
+    transfer = call("transfer_to_billing", goal=letter * length)
+    app = bureau([transfer], later(say("never said")), prepare=load_all)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage", "charge me")
+        result = await run.result()
+        await run.story()
+
+    assert (result.status, result.answer) == ("failed", None)
+    assert result.stop is not None
+    assert result.stop.reason == "model failed: context_overflow"
+    assert result.stop.detail.startswith("ModelCall has 1,")
+    assert "\n" not in result.stop.detail
 
 
 @pytest.mark.parametrize(
