@@ -136,3 +136,41 @@ async def test_who_watches_is_told_of_a_killed_worker(
         "run.started turn.started turn.completed usage answer run.completed"
     )
     assert len({event.id for event in told}) == len(told)
+
+
+async def test_who_watches_outlasts_a_killed_server(
+    provider: ProviderServer, tmp_path: Path
+) -> None:
+    """Those who stay read on when it is back, all from one reading; who was away has a cursor."""
+    # T-32 SM-05
+    whole = anthropic("end_turn", text(WORDS))
+    provider.answer(whole, breaks=Break("pause", after=250))
+    provider.answer(whole)
+    async with processes.deployed(APP, tmp_path) as deployed:
+        await deployed.client.start_workflow(
+            "AgentRun",
+            {"agent": "clerk", "input": "Talk.", "stream": True},
+            id="watched",
+            task_queue="holdfast",
+        )
+        run = WatchedRun(deployed.client, "watched")
+        left = [event async for event in told_until(run, EventType.TEXT_DELTA)]
+        streams = [told_until(run, EventType.RUN_COMPLETED) for _ in "123"]
+        stayed = [[await anext(stream)] for stream in streams]
+        await deployed.server.kill()
+        await deployed.server.start()
+        await processes.connected(deployed.port)
+        provider.going_on.set()
+        for told, stream in zip(stayed, streams, strict=True):
+            told += [event async for event in stream]
+        left += [event async for event in told_until(run, EventType.RUN_COMPLETED, left[-1].id)]
+        result = await run.result()
+
+    assert result.answer == WORDS
+    for told in (*stayed, left):
+        lasting = [event.type for event in told if not event.type.is_live]
+        assert " ".join(dict.fromkeys(lasting)) == (
+            "run.started turn.started turn.completed usage answer run.completed"
+        )
+        assert len({event.id for event in told}) == len(told)
+        assert all(WORDS.startswith(words) for words in words_by_attempt(told).values())
