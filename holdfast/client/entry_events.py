@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
-from holdfast.client.disclosure import serves_guarded_run, show_result
+from holdfast.client.disclosure import serves_guarded_run, show_result, withholds
 from holdfast.client.event_data import (
     CheckpointTaken,
     GuardrailDone,
+    HandoffMade,
     Noted,
     RequestDone,
     RequestWaits,
+    SessionMessage,
+    SessionOutcome,
     SubagentCompleted,
     SubagentStarted,
     ToolCompleted,
@@ -20,6 +23,7 @@ from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
 from holdfast.contracts.guardrails import WITHHELD, Layer
+from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.errands import describe_exit, has_failure
@@ -43,6 +47,29 @@ _TOLD_ELSEWHERE = {
     "undone",
 }
 """Audit lines of which another event says more."""
+
+
+def tell_progress(run: TraceBuilder, event: HandoffRecord | MessageTaken | MessageEnded) -> Told:
+    """Tell who goes on, or with which message of a session, and how one ended."""
+    match event:
+        case HandoffRecord():
+            hidden = withholds(run)
+            handed = HandoffMade(
+                handoff_id=event.handoff_id,
+                from_agent=event.from_agent,
+                to_agent=event.to_agent,
+                task_id=event.task_id,
+                goal=WITHHELD if hidden else event.goal,
+                context_passed=event.context_passed,
+                return_expected=event.return_expected,
+                timeout_seconds=event.timeout_seconds,
+            )
+            return EventType.HANDOFF, handed
+        case MessageTaken(message_id=message_id, position=position, actor=actor):
+            taken = SessionMessage(message_id=message_id, position=position, actor=actor)
+            return EventType.SESSION_MESSAGE, taken
+        case MessageEnded(message_id=message_id, status=status):
+            return EventType.SESSION_OUTCOME, SessionOutcome(message_id=message_id, status=status)
 
 
 def tell_task(run: TraceBuilder, work: BackgroundTask, *, begins: bool) -> Iterator[Told]:

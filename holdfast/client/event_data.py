@@ -12,7 +12,6 @@ from holdfast.contracts.calls import Purpose, ToolResult
 from holdfast.contracts.control import EarlierRun
 from holdfast.contracts.guardrails import Layer
 from holdfast.contracts.model import ModelPurpose, StopCause, Strategy
-from holdfast.contracts.run import RunResult
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.usage import CallUsage, UsageMetrics
@@ -214,7 +213,7 @@ class HandoffMade(Contract):
     to_agent: str
     task_id: str
     goal: str
-    context_passed: JsonValue
+    context_passed: tuple[str, ...]
     return_expected: bool
     timeout_seconds: float | None
 
@@ -313,19 +312,18 @@ class RunCompleted(Contract):
 
 
 class SessionMessage(Contract):
-    """A session was told something."""
+    """The work on a message of a session begins; it is the so-manieth of all."""
 
     message_id: str
-    text: str
+    position: int
     actor: str
-    metadata: JsonObject
 
 
 class SessionOutcome(Contract):
-    """What a message to a session came to."""
+    """The work on a message of a session is over; the query `outcome` has its answer."""
 
     message_id: str
-    result: RunResult
+    status: str
 
 
 EventData: TypeAlias = (

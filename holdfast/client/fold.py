@@ -53,6 +53,7 @@ class EventFold:
         self._requests = 0
         self._approaches = 0
         self._judged = 0
+        self._progress = 0
         self._counted = _Counted(UsageMetrics(), 0)
         self._hold: MessageTrace | None = None
         self._suspended = False
@@ -96,6 +97,9 @@ class EventFold:
             self._started = True
             yield from self._tell_start()
         yield from self._tell_changed_requests()
+        for event in self._run.progress[self._progress :]:
+            yield entry_events.tell_progress(self._run, event)
+        self._progress = len(self._run.progress)
         yield from self._tell_entries()
         yield from self._tell_new_requests()
         for approach in self._run.approaches[self._approaches :]:

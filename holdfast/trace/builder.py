@@ -104,7 +104,7 @@ class TraceBuilder:
         self.entries: list[Entry] = []
         self.waits = RequestTracker()
         self.approaches: list[Approach] = []
-        self.handoffs: list[HandoffRecord] = []
+        self.progress: list[HandoffRecord | MessageTaken | MessageEnded] = []
         self.unjudged: deque[MessageTrace] = deque()
         self.judged: list[int] = []
         self._refused = 0
@@ -130,7 +130,7 @@ class TraceBuilder:
             failure=self.failure,
             entries=tuple(self.entries),
             approaches=tuple(self.approaches),
-            handoffs=tuple(self.handoffs),
+            handoffs=tuple(one for one in self.progress if isinstance(one, HandoffRecord)),
             requests=dict(self.waits.requests),
             flood=tuple(self._flood),
             relayed=tuple(self._list_part_requests()),
@@ -229,8 +229,8 @@ class TraceBuilder:
 
     def take_progress(self, event: HandoffRecord | MessageTaken | MessageEnded) -> None:
         """Note who goes on, or with which message of a session."""
+        self.progress.append(event)
         if isinstance(event, HandoffRecord):
-            self.handoffs.append(event)
             return
         name = "message" if isinstance(event, MessageTaken) else "outcome"
         self.add_audit_line(name, journal_line(event), event.at)

@@ -13,6 +13,8 @@ from tests.sample import scripted
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talks
 
+MESSAGES = {"session.message", "session.outcome"}
+
 
 async def test_asking_opens_a_session_and_opens_it_again(talks: Talks) -> None:
     """One line says something and has what it came to."""
@@ -41,6 +43,29 @@ async def test_asking_opens_a_session_and_opens_it_again(talks: Talks) -> None:
 
     assert said == ["one", "one", "two", "one + two"]
     assert listed[session.id] in {"idle", "running"}
+
+
+async def test_who_watches_a_session_is_told_of_each_message(talks: Talks) -> None:
+    """When the work on it begins and is over, around the turns of that work, through every cut."""
+    # SM-05
+    async with talks.working(scripted(echo, max_history_events=40)):
+        session = Holdfast(talks.runs.client).session(
+            agent="it", actor="web", queue=talks.runs.queue
+        )
+        await session.ask("one", message_id="m-1")
+        await session.ask("two", message_id="m-2")
+        await session.close()
+        told = [event async for event in session.run.events()]
+
+    own = [event for event in told if event.type in MESSAGES]
+    assert [event.data.model_dump() for event in own] == [
+        {"message_id": "m-1", "position": 1, "actor": "web"},
+        {"message_id": "m-1", "status": "completed"},
+        {"message_id": "m-2", "position": 2, "actor": "web"},
+        {"message_id": "m-2", "status": "completed"},
+    ]
+    shown = [event.type for event in told if event.type in {"turn.completed", *MESSAGES}]
+    assert shown == ["session.message", "turn.completed", "session.outcome"] * 2
 
 
 async def test_a_session_that_is_full_says_so(talks: Talks, tmp_path: Path) -> None:

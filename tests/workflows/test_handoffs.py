@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import Agent, App, Budget, Handoff, HandoffData, Risk, Tool, ToolError, tool
+from holdfast.client import Run as WatchedRun
+from holdfast.client.event_data import HandoffMade
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import UserTurn
@@ -142,6 +144,7 @@ async def test_nothing_is_prepared_for_whom_nothing_is_registered(runs: Runs) ->
         await run.result()
         story = await run.story()
         trace = read_trace(await runs.histories(run))
+        events = [event async for event in WatchedRun(runs.client, run.handle.id).events()]
     async with runs.working(plain):
         other = await runs.start("triage", "send it")
         await other.result()
@@ -152,6 +155,8 @@ async def test_nothing_is_prepared_for_whom_nothing_is_registered(runs: Runs) ->
     ]
     assert "load_context" in str(story)
     assert "load_context" not in str(none)
+    [told] = [event.data for event in events if isinstance(event.data, HandoffMade)]
+    assert (told.from_agent, told.to_agent, told.goal) == ("triage", "billing", "charge order 7")
     [span] = [one for one in span_tree(trace).spans if one.type == "handoff"]
     assert (span.attributes["from_agent"], span.attributes["to_agent"]) == ("triage", "billing")
     assert span.attributes["context_passed"] == [
