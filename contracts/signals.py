@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal, Self, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -65,7 +65,14 @@ class ResolutionSignal(_Decision):
 
 
 class ControlSignal(_Signable):
-    """A signal about no request; `by` is who sends it, as they say."""
+    """
+    A signal about no request; `by` is who sends it, as they say.
+
+    One that `comes_with_whole` takes no signature in a run that works for another: that one sends
+    it on, and signs nothing.
+    """
+
+    comes_with_whole: ClassVar[bool] = False
 
     by: Name | None = None
 
@@ -107,6 +114,8 @@ class SteerSignal(ControlSignal):
 class SuspensionSignal(ControlSignal):
     """The signals `suspend` and `resume`; `by` is who sends them, as they say."""
 
+    comes_with_whole = True
+
     reason: Text | None = None
 
     @property
@@ -116,6 +125,8 @@ class SuspensionSignal(ControlSignal):
 
 class StopSignal(ControlSignal):
     """The signal `stop`: the run ends with a result; `by` is who sends it, as they say."""
+
+    comes_with_whole = True
 
     reason: Text
 

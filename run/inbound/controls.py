@@ -1,5 +1,6 @@
 """What signals about no request do to a run, one case for each. Pure."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -23,6 +24,15 @@ class Refusal(NamedTuple):
 
     reason: str
     code: OutcomeCode
+
+
+def wants_judgement(
+    control: Control, signal: str, signed: Collection[str], *, is_part: bool
+) -> bool:
+    """Whether the signature of a signal has to be looked at, or that it has none."""
+    if is_part and control.comes_with_whole:
+        return False
+    return control.token is not None or signal in signed
 
 
 def after_control(

@@ -1,14 +1,23 @@
 """Signals that a policy wants signed: by whom, for this run, and once."""
 
 from datetime import timedelta
+from typing import get_args
 
 import pytest
 
 from holdfast.contracts.approvals import ControlVerdict, Requirement
 from holdfast.contracts.base import digest
-from holdfast.contracts.signals import ControlMessage, SignedSignal, UsedToken
+from holdfast.contracts.signals import (
+    CONTROL_SIGNALS,
+    CloseSignal,
+    ControlMessage,
+    ControlName,
+    SignedSignal,
+    UsedToken,
+)
 from holdfast.policy.signed_signals import MAX_USED_TOKENS, judge_controls
 from holdfast.policy.trust import LOCAL_ISSUER, Trust
+from holdfast.run.inbound.controls import wants_judgement
 from tests.builders import NOW, a_question, an_answer
 from tests.policy.hearings import ALICE, BOB, TRUST, a_hearing, judged
 from tests.tokens import Signer
@@ -181,3 +190,26 @@ def test_an_answer_is_signed_where_a_policy_wants_that(signed: Signer | None, co
 
     assert verdict.code == code
     assert verdict.approver == ("bob" if signed is BOB else "")
+
+
+@pytest.mark.parametrize(
+    ("is_part", "excused"),
+    [
+        pytest.param(True, {"suspend", "resume", "stop"}, id="part"),
+        pytest.param(False, set[str](), id="whole"),
+    ],
+)
+def test_a_part_takes_unsigned_only_what_comes_with_its_whole(
+    *, is_part: bool, excused: set[str]
+) -> None:
+    """Whatever else a policy wants signed is looked at in a part as it is elsewhere."""
+    known = {**CONTROL_SIGNALS, "close": CloseSignal}
+    wanted = get_args(ControlName)
+    taken = {
+        name
+        for name, model in known.items()
+        if not wants_judgement(model.model_construct(), name, wanted, is_part=is_part)
+    }
+
+    assert known.keys() == set(wanted)
+    assert taken == excused

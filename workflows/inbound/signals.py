@@ -170,14 +170,8 @@ class SignalHandler:
         return receipt.reason or None
 
     def _wants_judgement(self, signal: str, control: Control) -> bool:
-        """
-        Whether a signature has to be looked at, or that there is none.
-
-        A part of a run is suspended and stopped with its whole, which signs nothing.
-        """
-        if not isinstance(control, SteerSignal) and workflow.info().parent is not None:
-            return False
-        return control.token is not None or signal in self._run.state.agent.signed
+        signed, is_part = self._run.state.agent.signed, workflow.info().parent is not None
+        return controls.wants_judgement(control, signal, signed, is_part=is_part)
 
     def _apply_control(self, inbound: InboundMessage, control: Control) -> str | None:
         """Let a signal about no request take effect, or say why not."""
