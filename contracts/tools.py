@@ -18,7 +18,11 @@ TOOL_NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_]{0,63}$"
 
 
 class Risk(StrEnum):
-    """What a tool can do to the world; each class has a default permission (policy/risk.py)."""
+    """
+    What a tool can do to the world; each class has a default permission (policy/risk.py).
+
+    They stand in the order of what is at stake: of the classes of several tools the last counts.
+    """
 
     READ_ONLY = "read_only"
     SEARCH_ONLY = "search_only"
