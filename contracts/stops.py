@@ -18,7 +18,7 @@ class StopReason(Enum):
     What can end a run: the words for it, and what to do next, unless the place knows better.
 
     Fields in braces come from the place, most of them from other closed vocabularies: limits
-    (run/limits/budgets.py), triggers (run/limits/triggers.py), FailureKind, StopCause.
+    (run/limits/table.py), triggers (run/limits/triggers.py), FailureKind, StopCause.
     """
 
     LIMIT_REACHED = "{limit} ({most}) reached", _LARGER

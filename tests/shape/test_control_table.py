@@ -1,4 +1,4 @@
-"""docs/control.md and docs/guardrails.md say what the code does, and every named test is there."""
+"""Pages on control and guardrails say what the code does, and every named test is there."""
 
 import ast
 import re
@@ -29,6 +29,7 @@ CONTROL = (DOCS / "control.md").read_text(encoding="utf-8")
 GUARDRAILS = (DOCS / "guardrails.md").read_text(encoding="utf-8")
 APPROVALS = (DOCS / "approvals.md").read_text(encoding="utf-8")
 REFUSALS = APPROVALS.partition("## What is refused, in one word")[2].partition("\n## ")[0]
+OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 SECURITY = (DOCS / "security.md").read_text(encoding="utf-8")
 ATTACKS = (DOCS / "attacks.md").read_text(encoding="utf-8")
 
@@ -136,6 +137,23 @@ def test_reasons_are_to_the_letter() -> None:
     assert {text for text in reasons | pieces if text not in CONTROL} == set()
 
 
+def test_the_night_shift_reads_of_reasons_that_there_are() -> None:
+    """Whatever its table says that a run says, one can say; each trigger that pauses has a row."""
+    table = OPERATIONS.partition("| it says | look at | then |\n")[2].partition("\n\n")[0]
+    told = re.findall(r"`([^`]+)`", " ".join(row.split(" | ")[0] for row in table.splitlines()))
+    pauses = [one.reason for one in TRIGGER_RESPONSES.values() if one.action != "require_approval"]
+    said = [*(reason.words for reason in StopReason), *pauses]
+
+    meant = {
+        words: [one for one in said if all(piece in one for piece in words.split(" ..."))]
+        for words in (words.replace(": ...", ":") for words in told)
+    }
+    assert [words for words, found in meant.items() if not found] == [
+        *("guardrail:NAME", "... can't decide:")  # a guardrail's, no run's
+    ]
+    assert set(pauses) - {one for found in meant.values() for one in found} == set()
+
+
 def test_defaults_are_those_of_the_code() -> None:
     """What an agent has that says nothing is on the page."""
     triggers, limits, again = Triggers(), Limits(), Backtracking()
@@ -161,8 +179,10 @@ def test_reactions_stand_where_they_lead() -> None:
     models = TABLE.partition("| **Models** |")[2].partition("| **Parts")[0]
     by_cell = {row[0]: row[1] for row in rows() if row[0] in models}
     for kind, default in DEFAULT_REACTIONS.items():
-        (told,) = {end for cell, end in by_cell.items() if f"`{kind}`" in cell}
-        assert ("next model" in told) == (default.reaction == "next_model"), kind
+        told = {cell: end for cell, end in by_cell.items() if f"`{kind}`" in cell}
+        assert len(set(told.values())) == 1, f"{kind} leads to one end, and has the rows {told}"
+        leads_on = any("next model" in end for end in told.values())
+        assert leads_on == (default.reaction == "next_model"), kind
 
 
 def test_built_in_guardrails_are_listed() -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from holdfast import ChatServer, Fallback, ModelSettings, Triggers
 from holdfast.adapters.scripted import ScriptTurn
+from holdfast.contracts.budget import Limits
 from holdfast.tools import ask_user
 from holdfast.tools.tool import ToolOptions
 from holdfast.workflows.inbound.messages import SIGNALS
@@ -80,6 +81,13 @@ def signal_rows() -> dict[str, set[tuple[str, bool]]]:
         for names, said in rows
         for name in re.findall(r"`([a-z]+)`", names)
     }
+
+
+def test_every_limit_of_a_budget_is_there() -> None:
+    """The row of the input has each, and none that there isn't."""
+    (row,) = re.findall(r"^\| `budget` \| (.*) \|$", page("plain_client.md"), re.MULTILINE)
+
+    assert set(re.findall(r"`(\w+)`", row)) == set(Limits.model_fields)
 
 
 WORDS = {"approve", "reject", "resume", "abort", "extend"}
