@@ -87,7 +87,7 @@ def take_message(run: Situation) -> Step | None:
         return None
     if session.closing is not None:
         return TakeMessage() if session.waiting else Finish()
-    if run.history_is_long or run.flooded:
+    if run.flooded or (run.history_is_long and _had_a_turn(state)):
         return _go_on_in_a_new_execution(state)
     if state.suspended:
         return AwaitResume()
@@ -188,8 +188,7 @@ def halt_before_limit(run: Situation) -> Step | None:
 
 def continue_as_new(run: Situation) -> Step | None:
     """Where history is long, or full of messages; but not before a turn, or none got anywhere."""
-    had_a_turn = run.state.sent.length > 0
-    if not (had_a_turn and (run.history_is_long or run.flooded)):
+    if not (_had_a_turn(run.state) and (run.history_is_long or run.flooded)):
         return None
     return _go_on_in_a_new_execution(run.state)
 
@@ -286,6 +285,11 @@ def _awaits_provider(state: RunState) -> bool:
 
 def _ask_model(state: RunState, purpose: ModelPurpose) -> CallModel:
     return CallModel(routing.choose_model(state), purpose)
+
+
+def _had_a_turn(state: RunState) -> bool:
+    """Whether this execution has asked a model."""
+    return state.sent.length > 0
 
 
 def _go_on_in_a_new_execution(state: RunState) -> Step:

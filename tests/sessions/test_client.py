@@ -48,7 +48,7 @@ async def test_asking_opens_a_session_and_opens_it_again(talks: Talks) -> None:
 async def test_who_watches_a_session_is_told_of_each_message(talks: Talks) -> None:
     """When the work on it begins and is over, around the turns of that work, through every cut."""
     # SM-05
-    async with talks.working(scripted(echo, max_history_events=40)):
+    async with talks.working(scripted(echo, max_history_events=1)):
         session = Holdfast(talks.runs.client).session(
             agent="it", actor="web", queue=talks.runs.queue
         )
