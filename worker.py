@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
-from holdfast import logs, runner, settings
+from holdfast import excepthooks, logs, runner, settings
 from holdfast.activities.capabilities import Capabilities, CapabilityActivities
 from holdfast.activities.dispatch import NamedActivities
 from holdfast.activities.guardrails import GuardrailActivities
@@ -379,7 +379,7 @@ async def serve(name: str) -> None:
 
 def main() -> int:
     """Run the worker; what keeps it from starting is one line on standard error."""
-    logs.capture()
+    excepthooks.capture()
     name = sys.argv[1] if len(sys.argv) > 1 else settings.Settings.load().app
     if name is None:
         sys.stderr.write("usage: python worker.py APP, where APP is module:attribute\n")

@@ -11,12 +11,12 @@ import os
 import sys
 import time
 
-from bench import live, recovery, replay, sdks, steps
+from bench import live, recovery, replay, sdks, start, steps
 from bench.decisions import decisions, looks
 from bench.goals import Tally
 from bench.processes import server
 
-PARTS = ("decisions", "steps", "many", "cache", "sdks", "recovery", "replay", "live")
+PARTS = ("decisions", "start", "steps", "many", "cache", "sdks", "recovery", "replay", "live")
 
 
 def _arguments() -> argparse.Namespace:
@@ -44,7 +44,9 @@ async def _measure(given: argparse.Namespace) -> None:
     if "decisions" in given.only:
         decisions(tally)
         looks()
-    if set(given.only) != {"decisions"}:
+    if "start" in given.only:
+        start.start(tally, given.repeats)
+    if set(given.only) - {"decisions", "start"}:
         await _with_server(given, tally)
     tally.close()
     print(f"\n{time.monotonic() - began:.0f} s")

@@ -21,15 +21,19 @@ from holdfast.contracts.bounds import MAX_BLOB_BYTES
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import one_line
 from holdfast.dev_claims import END_TIMEOUT_SECONDS, claim, find_port_file
-from holdfast.workflows import run_context
+from holdfast.workflows.execution.search_attributes import (
+    NAME,
+    PENDING,
+    RESOURCES,
+    SESSION,
+    STATUS,
+    TENANT,
+)
 from holdfast.workflows.payloads import data_converter
 
 HOST = "127.0.0.1"
 
-_SEARCH_ATTRIBUTES = (
-    *(run_context.NAME, run_context.TENANT, run_context.STATUS, run_context.PENDING),
-    *(run_context.SESSION, run_context.RESOURCES),
-)
+_SEARCH_ATTRIBUTES = (NAME, TENANT, STATUS, PENDING, SESSION, RESOURCES)
 
 _TYPES = {
     SearchAttributeIndexedValueType.KEYWORD: "Keyword",

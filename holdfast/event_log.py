@@ -1,8 +1,11 @@
 """The log of a worker's own events: a line that can't be written changes nothing else."""
 
 from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-import structlog
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 _UNWRITABLE = (OSError, ValueError)
 """A disk that is full, a pipe or a file that is closed, a text that its encoding lacks."""
@@ -16,8 +19,11 @@ class EventLog:
     before anything else happens is written with structlog itself, which raises.
     """
 
-    def __init__(self) -> None:
-        self._log = structlog.get_logger()
+    @cached_property
+    def _log(self) -> "FilteringBoundLogger":
+        import structlog  # loads rich and pygments: not before there is something to log
+
+        return structlog.get_logger()
 
     def info(self, event: str, **fields: object) -> None:
         """Write an event that was to be expected."""

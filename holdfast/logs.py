@@ -3,11 +3,9 @@
 import json
 import logging
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TypeAlias
 
 import structlog
@@ -68,38 +66,6 @@ def configure(redact: Callable[[str], str] = str, *, quiet: bool = False) -> Non
         Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(_CORE, forwarding))),
         error_if_already_set=False,
     )
-
-
-def capture() -> None:
-    """
-    Let nothing but what is logged reach standard error, from here on and in the whole process.
-
-    Warnings, and what fails in a thread, where nobody hears of it or at the very end, are written
-    as what libraries log is. Until `configure` says more, that is with every character visible.
-    """
-    handler = logging.StreamHandler()
-    handler.setFormatter(_VisibleFormatter())
-    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
-    logging.captureWarnings(capture=True)
-    # A line that can't be written would be printed with all that it was to say.
-    logging.raiseExceptions = False
-    sys.excepthook = _log_error
-    sys.unraisablehook = lambda lost: _log_error(
-        lost.exc_type, lost.exc_value, lost.exc_traceback, lost.err_msg or "an error was lost"
-    )
-    threading.excepthook = lambda failed: _log_error(
-        failed.exc_type, failed.exc_value, failed.exc_traceback, "a thread has failed"
-    )
-
-
-def _log_error(
-    kind: type[BaseException],
-    error: BaseException | None,
-    trace: TracebackType | None,
-    event: str = "this process has failed",
-) -> None:
-    if not issubclass(kind, SystemExit):
-        logging.getLogger("holdfast").error("%s", event, exc_info=(kind, error or kind(), trace))
 
 
 def _open(path: Path) -> logging.FileHandler:
@@ -191,10 +157,3 @@ def _message(record: logging.LogRecord) -> str:
         return record.getMessage()
     except (TypeError, ValueError, KeyError):
         return str(record.msg)
-
-
-class _VisibleFormatter(logging.Formatter):
-    """One line, and what belongs to it, such as a traceback, to the right of it."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return "\n    ".join(escape_invisible_lines(super().format(record)))

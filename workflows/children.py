@@ -32,8 +32,8 @@ from holdfast.run.limits.table import build_worst_case_ledger
 from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.run.summaries import summarise_run
 from holdfast.workflows import failures
+from holdfast.workflows.execution.search_attributes import SUMMARY
 from holdfast.workflows.run_context import (
-    SUMMARY,
     RunContext,
     is_cancellation,
     wait_for_people,

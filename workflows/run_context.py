@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import is_cancelled_exception
 
 from holdfast.activities.policy import PolicyActivities
@@ -19,13 +18,21 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
-from holdfast.guardrails.detectors import resource_claims
 from holdfast.run import gates, requests, tool_calls, turns, verdicts
 from holdfast.run.delegation.handoffs import PreparedHandoff
 from holdfast.run.limits import budgets
 from holdfast.run.summaries import journal_line, summarise_run
 from holdfast.run.texts.requests import escalation_line, requests_line, run_details
 from holdfast.workflows import options
+from holdfast.workflows.execution.search_attributes import (
+    NAME,
+    PENDING,
+    RESOURCES,
+    SESSION,
+    STATUS,
+    SUMMARY,
+    TENANT,
+)
 from holdfast.workflows.log import describe_wait, log_event, log_warning
 from holdfast.workflows.views import find_status
 
@@ -203,28 +210,6 @@ async def wait_for_people(run: RunContext, until: datetime, is_over: Callable[[]
         run.state = turns.close_turn_if_complete(verdicts.after_timeout(run.state, now), now)
         for request in late:
             await run.record("escalated", escalation_line(request))
-
-
-NAME = SearchAttributeKey.for_keyword("AgentName")
-
-
-TENANT = SearchAttributeKey.for_keyword("AgentTenant")
-
-
-STATUS = SearchAttributeKey.for_keyword("AgentStatus")
-
-
-SESSION = SearchAttributeKey.for_keyword("AgentSession")
-
-
-SUMMARY = "summary"
-"""The memo that says on one line what a run is."""
-
-
-PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
-
-
-RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
 
 
 def publish_status(run: RunContext) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from temporalio.service import RPCError
 
+from holdfast import signing
 from holdfast.cli import deciding, options, request_details, screen, seeing
 from holdfast.cli.screen import Screen
 from holdfast.client import NoWorker, Run
@@ -27,7 +28,6 @@ from holdfast.contracts.signals import (
     SignedSignal,
 )
 from holdfast.policy.trust import normalize_name
-from holdfast.signing import OwnKey
 from holdfast.tools.values.answers import find_answer_flaw
 
 RETRY_SECONDS = 1.0
@@ -192,7 +192,7 @@ class ApprovalPrompt:
         token = await deciding.sign_signal(self._run, signal, message, *own, request)
         return message.with_token(token)
 
-    async def _unlock(self) -> tuple[OwnKey, str | None]:
+    async def _unlock(self) -> tuple["signing.OwnKey", str | None]:
         key = deciding.own_key()
         question = f"passphrase of key {key.name!r}: "
         return key, await self._line(question, shown=False) if key.has_passphrase else None

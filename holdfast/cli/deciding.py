@@ -26,7 +26,6 @@ from holdfast.contracts.signals import (
     SignedSignal,
 )
 from holdfast.settings import Settings
-from holdfast.signing import OwnKey
 
 Signed = TypeVar("Signed", bound=AnswerSignal | ResolutionSignal | ControlSignal)
 
@@ -100,13 +99,13 @@ def _still_missing(request: Approvable) -> str:
     return f"; {missing} more must approve" if missing > 0 else ""
 
 
-def own_key(wanted: str | None = None) -> OwnKey:
+def own_key(wanted: str | None = None) -> "signing.OwnKey":
     """Return the key to sign with: the one named, else the user's, else the only one there is."""
     found = Settings.load()
     return signing.choose(signing.keys_in(found.keys), found.keys, wanted, found.user)
 
 
-def passphrase_of(key: OwnKey) -> str | None:
+def passphrase_of(key: "signing.OwnKey") -> str | None:
     """Ask for the passphrase of a key, if it has one."""
     return ask_passphrase(f"passphrase of key {key.name!r}: ") if key.has_passphrase else None
 
@@ -122,7 +121,7 @@ def ask_passphrase(question: str) -> str:
 
 
 def sign_decision(
-    key: OwnKey,
+    key: "signing.OwnKey",
     passphrase: str | None,
     run: str,
     request: Approvable,
@@ -149,7 +148,7 @@ async def sign_signal(
     run: Run,
     signal: SignedSignal,
     message: Inbound,
-    key: OwnKey,
+    key: "signing.OwnKey",
     passphrase: str | None,
     request: Request | None = None,
 ) -> str:

@@ -1,24 +1,26 @@
-"""The command `holdfast`, and the one place that turns an error into a line and an exit code."""
+"""
+The command `holdfast`, and the one place that turns an error into a line and an exit code.
+
+What a list of the commands doesn't need isn't loaded for it: `cli` finds it when it is used.
+"""
 
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 from io import TextIOWrapper
 from itertools import pairwise
-from typing import NoReturn
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
-from temporalio.runtime import Runtime, TelemetryConfig
-from temporalio.service import RPCError, RPCStatusCode
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from holdfast import logs
-from holdfast.cli import screen
-from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.patterns import Pattern
+from holdfast import cli
+
+if TYPE_CHECKING:
+    from temporalio.service import RPCError
 
 COMMANDS = {
     "dev": (
@@ -88,7 +90,7 @@ COMMANDS = {
 }
 """Where each command is, and the first sentence of its help: a list of them imports none."""
 
-_OPTION = Pattern(r"--[a-z][a-z-]*")
+_NAME_CHARS = {*ascii_lowercase, "-"}
 
 
 def build_app(called: str | None) -> TyperGroup:
@@ -110,29 +112,27 @@ def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; an error is one line on standard error."""
     try:
         if arguments == ["--version"]:
-            screen.tell(f"holdfast {version('holdfast')}")
-            return 0
+            return _tell_version()
         _check(arguments)
-        called = next((word for word in arguments if not word.startswith("-")), None)
-        code = build_app(called)(arguments, prog_name="holdfast", standalone_mode=False)
+        code = build_app(_find_command(arguments))(
+            arguments, prog_name="holdfast", standalone_mode=False
+        )
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
         said = error.format_message().rstrip(".").replace("Input should be", "it must be")
         return _fail(f"{said}; see '{_find_help(arguments)}'", error.exit_code)
-    except HoldfastError as error:
-        return _fail(str(error), 1)
-    except RPCError as error:
-        return _fail(_explain(error), 1)
     except typer.Abort:
         return 130
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except Exception as error:
-        return _fail(f"unexpected {type(error).__name__}: {error}", 1)
+        return _fail(_describe(error), 1)
 
 
-def _explain(error: RPCError) -> str:
+def _explain(error: "RPCError") -> str:
     """Say what the server said, or that it is gone: its SDK has no status of its own for that."""
+    from temporalio.service import RPCStatusCode
+
     if "transport error" in error.message or error.status == RPCStatusCode.UNAVAILABLE:
         return (
             f"the Temporal server is gone ({error.message}): once it is back runs go on, and "
@@ -147,11 +147,11 @@ def main() -> NoReturn:
         if isinstance(stream, TextIOWrapper):
             # A character that the terminal's encoding lacks is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
-    logs.capture()
     arguments = sys.argv[1:] or ["--help"]
-    if arguments[0] not in {"dev", "worker"}:
-        # The SDK's core would write its warnings, of many lines, between ours.
-        Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
+    if (called := _find_command(arguments)) in COMMANDS:
+        cli.capture()
+        if called not in {"dev", "worker"}:
+            _silence_core()
     code = run(arguments)
     try:
         sys.stdout.flush()
@@ -161,6 +161,17 @@ def main() -> NoReturn:
     # The threads of the Temporal client may crash the interpreter while it shuts down, and with
     # it the exit code. Everything that had to be closed is closed by now.
     os._exit(code)
+
+
+def _silence_core() -> None:
+    """Let the SDK's core write none of its warnings, of many lines, between ours."""
+    from temporalio.runtime import Runtime, TelemetryConfig
+
+    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
+
+
+def _find_command(arguments: Sequence[str]) -> str | None:
+    return next((word for word in arguments if not word.startswith("-")), None)
 
 
 def _load(name: str) -> typer.Typer:
@@ -181,7 +192,7 @@ def _check(arguments: Sequence[str]) -> None:
         if word == "--":
             return
         option, _, value = word.partition("=") if "=" in word else (before, "", word)
-        if _OPTION.fits(option) and not value.strip():
+        if not value.strip() and _is_option(option):
             raise typer.BadParameter(f"{option} needs a value that is not empty")
 
 
@@ -194,9 +205,33 @@ def _find_help(arguments: Sequence[str]) -> str:
     return " ".join(("holdfast", *named, "--help"))
 
 
+def _is_option(word: str) -> bool:
+    name = word.removeprefix("--")
+    return name != word and name[:1] not in {"", "-"} and set(name) <= _NAME_CHARS
+
+
+def _tell_version() -> int:
+    from importlib.metadata import version
+
+    cli.tell(f"holdfast {version('holdfast')}")
+    return 0
+
+
+def _describe(error: Exception) -> str:
+    from temporalio.service import RPCError
+
+    match error:
+        case cli.HoldfastError():
+            return str(error)
+        case RPCError():
+            return _explain(error)
+        case _:
+            return f"unexpected {type(error).__name__}: {error}"
+
+
 def _fail(message: str, code: int) -> int:
     message = message.replace("Value error, ", "")  # pydantic's words, not ours
-    screen.warn(f"holdfast: {' '.join(message.split())}")
+    cli.warn(f"holdfast: {' '.join(message.split())}")
     return code
 
 

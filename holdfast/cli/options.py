@@ -8,7 +8,7 @@ from typing import Annotated, ParamSpec, TypeAlias
 import typer
 from pydantic import ValidationError
 
-from holdfast.app import load_app
+from holdfast import cli
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.run import TASK_QUEUE
 from holdfast.run.summaries import describe_validation_error
@@ -53,7 +53,7 @@ MaxWallTime: TypeAlias = Annotated[
 def find_queue() -> str:
     """Return the queue of the app that is meant, if the environment says which one."""
     found = Settings.load()
-    return found.task_queue or (load_app(found.app).queue if found.app else TASK_QUEUE)
+    return found.task_queue or (cli.load_app(found.app).queue if found.app else TASK_QUEUE)
 
 
 def login() -> str:

@@ -43,7 +43,7 @@ from holdfast.contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput
 from holdfast.run.requests import is_for_group
 from holdfast.run.summaries import summarise_run
 from holdfast.trace.values import TraceStatus
-from holdfast.workflows.run_context import SUMMARY
+from holdfast.workflows.execution.search_attributes import SUMMARY
 
 TASK_TIMEOUT = timedelta(seconds=3)
 """

@@ -20,7 +20,7 @@ from holdfast.contracts.texts import shorten
 from holdfast.run.requests import may_wait_for
 from holdfast.trace.payloads import decode
 from holdfast.trace.values import TraceStatus
-from holdfast.workflows import run_context
+from holdfast.workflows.execution.search_attributes import NAME, PENDING, STATUS, TENANT
 
 _ALL = f"WorkflowType = '{WORKFLOW_TYPE}'"
 _SESSIONS = f"WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
@@ -149,12 +149,9 @@ async def find_waiting(client: Client, group: str | None, tenant: str | None) ->
     theirs = "" if tenant is None else f" AND (AgentTenant = {_quote(tenant)} OR {_UNKNOWN})"
     try:
         return [
-            MayWait(
-                run.id, of_tenant=run.typed_search_attributes.get(run_context.TENANT) == tenant
-            )
+            MayWait(run.id, of_tenant=run.typed_search_attributes.get(TENANT) == tenant)
             async for run in client.list_workflows(f"{_WAITING}{theirs}")
-            if group is None
-            or may_wait_for(run.typed_search_attributes.get(run_context.PENDING), group)
+            if group is None or may_wait_for(run.typed_search_attributes.get(PENDING), group)
         ]
     except RPCError as error:
         if error.status is not RPCStatusCode.INVALID_ARGUMENT:
@@ -200,8 +197,8 @@ async def find_sessions(client: Client, limit: int) -> list[SessionEntry]:
         is_closed = execution.status is WorkflowExecutionStatus.COMPLETED
         found[execution.id] = SessionEntry(
             session_id=execution.id,
-            agent=shown.get(run_context.NAME),
-            tenant=shown.get(run_context.TENANT),
+            agent=shown.get(NAME),
+            tenant=shown.get(TENANT),
             status="closed" if is_closed else await _find_status(client, execution),
             started_at=execution.start_time,
         )
@@ -218,7 +215,7 @@ def _quote(value: str) -> str:
 
 async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
     found = execution.typed_search_attributes
-    agent, tenant = found.get(run_context.NAME), found.get(run_context.TENANT)
+    agent, tenant = found.get(NAME), found.get(TENANT)
     if agent is None:
         asked = await _read_input(client, execution)
         agent, tenant = (asked.agent, asked.tenant) if asked else (None, None)
@@ -228,7 +225,7 @@ async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
         tenant=tenant,
         status=await _find_status(client, execution),
         # What a run that was terminated waited for stays in its attributes.
-        pending=() if execution.close_time else tuple(found.get(run_context.PENDING) or ()),
+        pending=() if execution.close_time else tuple(found.get(PENDING) or ()),
         started_at=execution.start_time,
         ended_at=execution.close_time,
     )
@@ -237,7 +234,7 @@ async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:
 async def _find_status(client: Client, execution: WorkflowExecution) -> TraceStatus:
     if execution.status is not None and execution.status in _CLOSE_STATUSES:
         return _CLOSE_STATUSES[execution.status]
-    known = execution.typed_search_attributes.get(run_context.STATUS)
+    known = execution.typed_search_attributes.get(STATUS)
     for standing in STATUSES:
         if standing == known:
             return standing

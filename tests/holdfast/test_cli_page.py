@@ -3,11 +3,16 @@
 import subprocess
 import sys
 
+import pytest
+
 from holdfast.cli.main import COMMANDS, build_app
 from tests.holdfast.cli_page import PAGE, written
 from tests.shape.tree import ROOT
 
 WIDE = 1_000
+
+SDKS = {"openai", "anthropic", "httpx2", "genai_prices", "opentelemetry", "prompt_toolkit"}
+HEAVY = {"holdfast.app", "holdfast.worker", "temporalio.worker", "joserfc", "cryptography", *SDKS}
 
 
 def test_the_page_is_what_the_commands_say() -> None:
@@ -28,16 +33,33 @@ def test_the_list_is_what_the_commands_say() -> None:
 
 def test_the_list_loads_no_command() -> None:
     """`holdfast --help` imports nothing of an app, a worker, or who signs."""
-    program = (
-        "import sys\n"
-        "from holdfast.cli import main\n"
-        "code = main.run(['--help'])\n"
-        "heavy = {'holdfast.app', 'holdfast.worker', 'temporalio.client', 'joserfc', 'openai'}\n"
-        "print(code, heavy & set(sys.modules))"
-    )
+    loaded = _load("from holdfast.cli import main; main.run(['--help'])")
 
+    assert "holdfast.cli.main" in loaded
+    assert not {"temporalio", "pydantic", "rich", "structlog", *HEAVY} & loaded
+
+
+@pytest.mark.parametrize("command", ["list", "show"])
+def test_looking_at_runs_loads_no_worker(command: str) -> None:
+    """Who only looks imports nothing that serves an app, decides a call, signs or logs."""
+    loaded = _load(f"from holdfast.cli import main; main.run(['{command}', '--help'])")
+
+    assert "holdfast.cli.runs" in loaded
+    assert not {"holdfast.policy.engine", "structlog", "yaml", *HEAVY} & loaded
+
+
+def test_a_worker_loads_no_sdk_of_a_provider() -> None:
+    """What asks a model is imported when the first one is asked; so are the prices."""
+    loaded = _load("import holdfast.worker")
+
+    assert "temporalio.worker" in loaded
+    assert not SDKS & loaded
+
+
+def _load(program: str) -> set[str]:
+    """Return the modules that a program has imported, in a process of its own."""
+    told = f"{program}\nimport sys\nprint(*sys.modules)"
     ran = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True
     )
-
-    assert ran.stdout.splitlines()[-1] == "0 set()"
+    return set(ran.stdout.splitlines()[-1].split())

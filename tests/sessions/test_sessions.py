@@ -11,7 +11,7 @@ from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.transcript import lines
-from holdfast.workflows.run_context import SESSION
+from holdfast.workflows.execution.search_attributes import SESSION
 from tests.control.controlled import chained
 from tests.control.test_steers_now import busy_once
 from tests.sample import scripted, told

@@ -14,8 +14,8 @@ from holdfast.adapters.scripted import ScriptTurn
 from holdfast.contracts.budget import Limits
 from holdfast.tools import ask_user
 from holdfast.tools.tool import ToolOptions
+from holdfast.workflows.execution.search_attributes import NAME, PENDING, RESOURCES, STATUS, TENANT
 from holdfast.workflows.inbound.messages import SIGNALS
-from holdfast.workflows.run_context import NAME, PENDING, RESOURCES, STATUS, TENANT
 from tests.shape.tree import ROOT, product
 
 DOCS = ROOT / "docs"

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from temporalio.client import Client, WorkflowFailureError
 
 from holdfast.testing import call, calls, say
-from holdfast.workflows.run_context import NAME, PENDING, STATUS, TENANT
+from holdfast.workflows.execution.search_attributes import NAME, PENDING, STATUS, TENANT
 from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import scripted
