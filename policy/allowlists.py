@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import Risk
 from holdfast.policy.case import CallContext
 from holdfast.tools.egress.allowlists import HARMLESS_METHODS, matches_command
@@ -22,7 +23,12 @@ RISKY_PROGRAMS = frozenset(name for names in RISKY.values() for name in names.sp
 
 RISKY_WORDS: Mapping[str, frozenset[str]] = {
     "git": frozenset({"push", "reset", "clean", "filter-branch", "config", "submodule", "rebase"}),
-    "find": frozenset({"-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fls"}),
+    "find": frozenset(
+        {
+            *("-delete", "-exec", "-execdir", "-ok", "-okdir"),
+            *("-fprint", "-fprint0", "-fprintf", "-fls"),
+        }
+    ),
     "npm": frozenset({"publish", "install", "exec", "run"}),
     "pip": frozenset({"install", "uninstall"}),
     "sed": frozenset({"-i", "--in-place"}),
@@ -32,13 +38,17 @@ RISKY_WORDS: Mapping[str, frozenset[str]] = {
 
 INTERPRETERS: Mapping[str, str] = {
     "cs": "sh bash dash zsh ksh fish ash csh tcsh",
-    "c": "python python2 python3 pypy pypy3",
+    "c": "python pypy",
     "epE": "perl ruby node nodejs lua",
     "rBRE": "php",
 }
 """By the letters of options that run a text as code: the programs that have them."""
 
 _MAX_METHOD_CHARS = 20
+
+_VERSION = Pattern(r"[0-9.]+$")
+_EDITS_IN_PLACE = Pattern(r"(?s)-[nrEsuz]*i.*")
+"""An option of sed, with others before it and a suffix behind it, as in `-Ei.bak`."""
 
 
 def command_is_forbidden(command: tuple[str, ...], entries: tuple[str, ...]) -> bool:
@@ -76,17 +86,24 @@ def may_repeat(case: CallContext) -> bool:
 
 
 def find_risky_command(command: tuple[str, ...]) -> str | None:
-    """Name what makes a command risky; null if nothing on the lists above does."""
+    """
+    Name what makes a command risky; null if nothing on the lists above does.
+
+    A program with a version behind its name, as `python3.11`, is the one without.
+    """
     program, words = _program(command), command[1:]
-    if program in RISKY_PROGRAMS or program.startswith("mkfs."):
+    kind = _VERSION.sub("", program)
+    if RISKY_PROGRAMS & {program, kind} or program.startswith("mkfs."):
         return program
     for word in words:
-        if _option(word) in RISKY_WORDS.get(program, ()):
+        if _option(word) in RISKY_WORDS.get(kind, ()):
             return f"{program} {_option(word)}"
+        if kind == "sed" and _EDITS_IN_PLACE.fits(word):
+            return f"{program} -i"
     if program == "git" and words and words[0].startswith("-"):
         # Options before the subcommand can make git run any program.
         return f"git {_option(words[0])}"
-    letters = next((key for key, names in INTERPRETERS.items() if program in names.split()), "")
+    letters = next((key for key, names in INTERPRETERS.items() if kind in names.split()), "")
     for word in words:
         if letters and _runs_text(word, letters):
             return f"{program} {_option(word)}"

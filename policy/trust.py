@@ -89,4 +89,5 @@ def normalize_name(name: str) -> str:
 
 
 def _is_control(letter: str) -> bool:
-    return unicodedata.category(letter) in {"Cc", "Cf"}
+    # What no letter has yet may be one that shows nothing, as Unicode keeps whole blocks for.
+    return unicodedata.category(letter) in {"Cc", "Cf", "Cn"}

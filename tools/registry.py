@@ -16,6 +16,7 @@ RESERVED = frozenset(
         *("call_model", "authorize", "judge", "record", "mark_judged", "open_run", "notify"),
         *("find_worker", "read_earlier_run"),
         *("open_project", "snapshot_workspace", "restore_workspace"),
+        *("load_session", "save_session", "save_conversation"),
     }
 )
 

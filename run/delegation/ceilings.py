@@ -49,14 +49,19 @@ def lower_ceiling(limits: Budget | None, ceiling: Budget | None) -> Budget | Non
 
 
 def join_reviews(sender: Requirement, receiver: Requirement) -> Requirement:
-    """Return what a review takes: the stricter, by whom the receiver names, or else the sender."""
+    """
+    Return what a review takes: the stricter, by whom the receiver names, or else the sender.
+
+    Where both name methods, one of those that suit both is needed, or else one of the sender's.
+    """
+    common = tuple(one for one in sender.methods if one in receiver.methods)
     strength = "strong" if "strong" in {sender.strength, receiver.strength} else "plain"
     named = receiver if receiver.groups else sender
     return named.copy_with(
         {
             "strength": strength,
             "count": max(sender.count, receiver.count),
-            "methods": sender.methods or receiver.methods,
+            "methods": common or sender.methods or receiver.methods,
             "max_auth_age": budgets.find_lower(sender.max_auth_age, receiver.max_auth_age),
             "valid_for": budgets.find_lower(sender.valid_for, receiver.valid_for),
         }

@@ -10,6 +10,7 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Delegation, Triggers
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.journal import HandoffRecord
+from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.sessions.messages import MessageSignal, SessionInput
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
@@ -133,6 +134,32 @@ def test_reviews_take_what_the_sender_wants_too() -> None:
 
     assert receiver.review == strict.copy_with({"groups": ("anybody",)})
     assert back.review == strict
+
+
+@pytest.mark.parametrize(
+    ("sender", "receiver", "wanted"),
+    [
+        (("otp", "hwk"), ("hwk",), ("hwk",)),
+        (("hwk",), ("otp", "hwk"), ("hwk",)),
+        (("otp",), ("hwk",), ("otp",)),
+        ((), ("hwk",), ("hwk",)),
+        (("otp",), (), ("otp",)),
+    ],
+)
+def test_no_handoff_lets_a_weaker_sign_in_do(
+    sender: tuple[str, ...], receiver: tuple[str, ...], wanted: tuple[str, ...]
+) -> None:
+    """A review is signed by who signed in as both agents want it, where one way suits both."""
+    # HO-08
+    state = a_state().with_(agent=a_reviewed_agent("a", sender))
+
+    assert limit_receiver(state, a_reviewed_agent("b", receiver)).review.methods == wanted
+
+
+def a_reviewed_agent(name: str, methods: tuple[str, ...]) -> AgentSnapshot:
+    review = Requirement(strength="strong", methods=methods)
+    agent = Agent(name=name, instructions="x", models=["scripted:a"], review=review)
+    return agent.snapshot()
 
 
 def test_later_messages_of_a_session_have_the_receivers_limits_too() -> None:

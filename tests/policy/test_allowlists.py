@@ -207,6 +207,14 @@ def test_what_lists_no_command_is_refused(entry: str) -> None:
         "npm publish",
         "pip install x",
         "awk {}",
+        "python3.11 -c 1",
+        "/usr/bin/perl5.36 -e 1",
+        "pip3 install x",
+        "pip3.11 uninstall x",
+        "ksh93 -c ls",
+        "sed -Ei s/a/b/ f",
+        "sed -i.bak s/a/b/ f",
+        "find . -fprintf f x",
     ],
 )
 def test_risky_commands_are_known(command: str) -> None:
@@ -236,6 +244,11 @@ def test_risky_commands_are_known(command: str) -> None:
         "rmx",
         "mkfsx",
         "pip list",
+        "pip3 list",
+        "python3.11 script.py",
+        "sed -En s/i/b/ f",
+        "sed -e s/i/j/ f",
+        "sha256sum f",
     ],
 )
 def test_ordinary_commands_are_not_risky(command: str) -> None:

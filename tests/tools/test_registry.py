@@ -45,8 +45,8 @@ def test_a_registry_finds_tools_by_name() -> None:
 def _own_activities() -> frozenset[str]:
     """Every name under which a worker has an activity of its own: calls of tools go by theirs."""
     modules = (
-        importlib.import_module(f"{activities.__name__}.{entry.name}")
-        for entry in pkgutil.iter_modules(activities.__path__)
+        importlib.import_module(entry.name)
+        for entry in pkgutil.walk_packages(activities.__path__, f"{activities.__name__}.")
     )
     classes = {
         kind for module in modules for _, kind in inspect.getmembers(module, inspect.isclass)
@@ -93,7 +93,7 @@ def test_tools_that_cant_be_told_apart_or_run_are_refused(tools: list[Tool], mes
 
 def test_the_names_of_all_activities_are_reserved() -> None:
     """Calls of a tool go by its name: under such a one they would reach the worker's own code."""
-    assert {"authorize", "mark_judged", "open_project"} <= OWN
+    assert {"authorize", "mark_judged", "open_project", "save_session"} <= OWN
     assert RESERVED == OWN
 
 
