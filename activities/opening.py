@@ -12,9 +12,9 @@ from holdfast.activities.callers import (
     require_run_caller,
 )
 from holdfast.contracts.control import MAX_EARLIER_ACTORS, ModelFacts, RetryOf
+from holdfast.contracts.delegation.carryover import Carryover, ReadEarlierRun
 from holdfast.contracts.run import AgentSnapshot, OpenRun
 from holdfast.contracts.signals import SignedSignal
-from holdfast.contracts.state import Carryover, ReadEarlierRun
 from holdfast.run.limits import reasoning
 
 

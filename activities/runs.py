@@ -21,9 +21,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from holdfast.activities.callers import Execution, build_start_refusal, find_calling_execution
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.control import RetryOf
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.run import WORKFLOW_TYPE
-from holdfast.contracts.state import Carryover
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.event_log import log
 from holdfast.guardrails.detectors import resource_claims

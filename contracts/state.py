@@ -20,12 +20,10 @@ from holdfast.contracts.control import (
     Candidate,
     Checkpoint,
     Compensation,
-    EarlierActors,
     Effect,
     KnownEffect,
     ModelAttempt,
     ProviderWait,
-    RetryOf,
     Subtask,
 )
 from holdfast.contracts.decisions import Decided, Decision, Ruling, RunAsDraftOnly, decision_of
@@ -348,53 +346,3 @@ class RunState(Contract):
         if checks_answers(agent.guardrails):
             return agent.stream == "before_checks"
         return bool(wanted or agent.stream)
-
-
-class CarryoverChange(TypedDict, total=False):
-    """What may change of it."""
-
-    reason: str
-    items: tuple[TranscriptItem, ...]
-    summary: str
-    summarised_before: int
-    redacted: bool
-
-
-class Carryover(Contract):
-    """
-    Answer to the query `carryover`: what a run that is over leaves to one that tries it again.
-
-    `brief`, `budget` and `ceiling` are what it was started with. `known` is what it did, or may
-    have, and what it knew of; `told` the same in words. `items` are what is left in view of its
-    transcript, in which each call has a result; `origin` is the digest of the whole. Where answers
-    are withheld it is `redacted` for whoever doesn't have the digest of what a model was shown.
-    """
-
-    first_execution_run_id: str
-    outcome: RunStatus | None
-    reason: str
-    brief: RunMetadata
-    budget: PartialBudget | None = None
-    ceiling: PartialBudget | None = None
-    known: tuple[KnownEffect, ...] = ()
-    told: str = ""
-    origin: str
-    items: tuple[TranscriptItem, ...]
-    summary: str = ""
-    summarised_before: int = 0
-    call_marks: tuple[str, ...] = ()
-    redacted: bool = False
-
-    def with_(self, **changes: Unpack[CarryoverChange]) -> Self:
-        """Return a copy with these fields changed."""
-        return self.copy_with(changes)
-
-
-class ReadEarlierRun(Contract):
-    """Input of the activity `read_earlier_run`: who tries which run again."""
-
-    run_id: str
-    agent: str
-    tenant: str
-    retry_of: RetryOf
-    earlier_actors: EarlierActors = ()

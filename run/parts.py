@@ -7,8 +7,9 @@ from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Effect, KnownEffect
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import CallState, Carryover, RunState
+from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
 

@@ -11,10 +11,11 @@ from holdfast.contracts.calls import (
     ToolResult,
     idempotency_key,
 )
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.model import ModelCall, ModelPurpose, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
-from holdfast.contracts.state import CallState, Carryover, RunState
+from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results

@@ -6,10 +6,11 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.control import RetryOf
+from holdfast.contracts.delegation.carryover import Carryover, ReadEarlierRun
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, FindWorker, OpenRun, RunInput
-from holdfast.contracts.state import Carryover, ReadEarlierRun, RunState
+from holdfast.contracts.state import RunState
 from holdfast.run import gates, tool_calls, turns
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker

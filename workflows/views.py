@@ -9,9 +9,10 @@ from holdfast.contracts.base import Inbound, digest
 from holdfast.contracts.bounds import MAX_COUNT, MAX_PAGE_BYTES, Count, Number, size
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.control import Waiting
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.run import ReportedStatus, StatusReport
-from holdfast.contracts.state import Carryover, RunState
+from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.limits import routing
 from holdfast.run.summaries import wait_line

@@ -1,1 +1,1 @@
-"""What runs that work for each other say to each other."""
+"""What runs that work for each other, or go on for each other, say to each other."""

@@ -10,7 +10,8 @@ from holdfast.contracts.approvals import (
     Request,
 )
 from holdfast.contracts.calls import Draft, ToolSuccess
-from holdfast.contracts.state import CallState, Carryover, RunState
+from holdfast.contracts.delegation.carryover import Carryover
+from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import turns
 from holdfast.run.requests import describe_opening

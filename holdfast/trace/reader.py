@@ -12,10 +12,11 @@ from temporalio.client import WorkflowHistory
 from holdfast.contracts.approvals import Verdicts
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.decisions import Rulings, fill_arguments
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.journal import Journal
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.sessions.messages import SessionInput
-from holdfast.contracts.state import Carryover, RunState
+from holdfast.contracts.state import RunState
 from holdfast.run import tool_results
 from holdfast.run.summaries import find_provider_wait
 from holdfast.trace.builder import Readers, TraceBuilder

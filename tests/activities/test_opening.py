@@ -13,9 +13,9 @@ from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import ModelFacts, RetryOf
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import ModelSettings
 from holdfast.contracts.run import AgentSnapshot, OpenRun
-from holdfast.contracts.state import Carryover
 from tests.adapters import conversations as say
 from tests.asking import in_run
 from tests.builders import an_agent

@@ -46,6 +46,7 @@ from holdfast.contracts.decisions import (
     RunAsDraftOnly,
     RunInSandbox,
 )
+from holdfast.contracts.delegation.carryover import ReadEarlierRun
 from holdfast.contracts.journal import (
     AnswerWithheld,
     ApproachFailed,
@@ -67,7 +68,7 @@ from holdfast.contracts.signals import (
     SuspensionSignal,
     UsedToken,
 )
-from holdfast.contracts.state import CallState, ReadEarlierRun
+from holdfast.contracts.state import CallState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
 from holdfast.contracts.tools import HostedTool, ResourceScope, RetryRule

@@ -11,9 +11,9 @@ from holdfast.activities.callers import build_start_refusal, find_calling_execut
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import RetryOf
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.sessions.archive import ArchivedSession
-from holdfast.contracts.state import Carryover
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.guardrails.detectors import resource_claims

@@ -7,11 +7,11 @@ from temporalio.common import RawValue
 
 from holdfast.contracts.approvals import PendingPage, Request
 from holdfast.contracts.budget import UsageReport
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.run import StatusReport
 from holdfast.contracts.sessions.messages import MessageReceipt
 from holdfast.contracts.signals import MessageOutcome
-from holdfast.contracts.state import Carryover
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import parts
 from holdfast.workflows import views
