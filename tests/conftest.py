@@ -16,7 +16,6 @@ from holdfast import settings
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.dev_server import dev_server
 from holdfast.tools.sandbox.sandbox import Sandbox
-from tests.adapters.conversations import KEY
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_adapters_at, serving
 from tests.memory.runs import MemoryRuns
@@ -137,7 +136,7 @@ def command_line(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[ProviderServer]:
     """A provider of models that the SDKs find as they find the real one, workers too."""
     with serving() as server:
-        point_adapters_at(server.address, KEY, tmp_path, monkeypatch)
+        point_adapters_at(server.address, tmp_path, monkeypatch)
         yield server
 
 

@@ -9,6 +9,7 @@ from holdfast import settings
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.registry import PROVIDERS, Setup
 from holdfast.contracts.base import JsonObject
+from tests.adapters.conversations import KEY
 from tests.adapters.rules.anthropic import AnthropicRules
 from tests.adapters.rules.chat import ChatRules
 from tests.adapters.rules.responses import ResponsesRules
@@ -107,6 +108,11 @@ class Dialect(NamedTuple):
     @property
     def key_variable(self) -> str:
         return f"{self.variables}_API_KEY"
+
+    @property
+    def key(self) -> str:
+        """A key that counts for this provider alone."""
+        return f"{KEY}-{self.variables.lower()}"
 
     @property
     def address_variable(self) -> str:

@@ -88,8 +88,9 @@ class ProviderServer:
     def __init__(self, address: str) -> None:
         self.address = address
         self.requests: list[Received] = []
-        known = (dialect.rules() for dialect in DIALECTS.values())
-        self.rules: dict[str, Rules] = {rules.path: rules for rules in known}
+        known = [(dialect, dialect.rules()) for dialect in DIALECTS.values()]
+        self.rules: dict[str, Rules] = {rules.path: rules for _, rules in known}
+        self._keys = {rules.path: dialect.key for dialect, rules in known}
         self.silent = Flag()
         self.disconnected = Flag()
         self.closing = Flag()
@@ -147,6 +148,8 @@ class ProviderServer:
         """Answer what no queued answer is for: a bad request, or one that isn't for a reply."""
         if not any(rules.has_key(received.headers) for rules in self._asked(received)):
             return _refusal("no key")
+        if self._is_with_key_of_another(received):
+            return _refusal("the key of another provider")
         if received.method == "POST" and received.headers.get("content-type") != JSON_TYPE:
             return _refusal("not JSON")
         for rules in self.rules.values():
@@ -159,6 +162,11 @@ class ProviderServer:
             return Page(_error(f"nothing at {received.method} {received.path}"), 404)
         problem = rules.problem(received.path, received.headers, received.body)
         return _refusal(problem) if isinstance(problem, str) else problem
+
+    def _is_with_key_of_another(self, received: Received) -> bool:
+        rules = self._find_rules(received.path)
+        others = set(self._keys.values()) - {self._keys[rules.path]} if rules else set[str]()
+        return any(key in value for key in others for value in received.headers.values())
 
     def _asked(self, received: Received) -> Iterable[Rules]:
         """Return whose key a request may have: where it isn't for a reply, anybody's."""
@@ -183,13 +191,13 @@ def _error(message: str) -> JsonObject:
     return {"type": "error", "error": error}
 
 
-def point_adapters_at(address: str, key: str, home: Path, patch: pytest.MonkeyPatch) -> None:
+def point_adapters_at(address: str, home: Path, patch: pytest.MonkeyPatch) -> None:
     """Let the adapters find a server as they find the real one, and no other credentials."""
     for dialect in DIALECTS.values():
         for variable in (*dialect.adapter().credentials, *dialect.more_variables):
             patch.delenv(variable, raising=False)
     for dialect in DIALECTS.values():
-        patch.setenv(dialect.key_variable, key)
+        patch.setenv(dialect.key_variable, dialect.key)
         patch.setenv(dialect.address_variable, address + dialect.root)
     patch.setenv("HOME", str(home))
     patch.setenv("NO_PROXY", "127.0.0.1")

@@ -13,6 +13,7 @@ from holdfast.adapters.openai_chat.servers import KNOWN_CHAT_SERVERS, ChatServer
 from holdfast.contracts.errors import AppError, ModelNotHere, ModelRejected
 from holdfast.contracts.model import ModelSettings, Prefix
 from tests.adapters import conversations as say
+from tests.adapters.dialects import DIALECTS
 from tests.adapters.provider_server import ProviderServer, serving
 from tests.adapters.rules.chat import BASE, OPENAI, ChatRules
 from tests.adapters.samples.openai_chat import UNCOUNTED, WORDS
@@ -137,7 +138,7 @@ async def test_servers_are_reached_by_their_names(provider: ProviderServer) -> N
             for server in (provider, near, far)
         ]
     assert seen == [
-        [("gpt-4.1", f"Bearer {say.KEY}")],
+        [("gpt-4.1", f"Bearer {DIALECTS['openai-chat'].key}")],
         [("acme/m-1", "Bearer near-key"), ("m-2", "Bearer near-key")],
         [("m", "Bearer far-key")],
     ]

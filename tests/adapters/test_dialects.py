@@ -11,7 +11,7 @@ from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
 from holdfast.contracts.calls import MalformedCall, ToolCall
 from holdfast.contracts.model import FinalAnswer, ModelReply, ModelRequest, StopCause
 from tests.adapters import conversations as say
-from tests.adapters.dialects import Samples
+from tests.adapters.dialects import DIALECTS, Dialect, Samples
 from tests.adapters.provider_server import ProviderServer
 
 MALFORMED = MalformedCall(call_id="call_1", name="find_order", raw_arguments="[4]")
@@ -51,6 +51,19 @@ def native_fields(reply: ModelReply) -> set[str]:
 
 def untimed(reply: ModelReply) -> ModelReply:
     return reply.model_copy(update={"latency_ms": 0, "first_token_ms": 0})
+
+
+async def test_no_provider_is_asked_with_the_key_of_another(
+    provider: ProviderServer, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server of these tests refuses such a key, so an adapter that looks elsewhere fails."""
+    keys = {one.key for one in DIALECTS.values()} - {dialect.key}
+    for key in keys:
+        monkeypatch.setenv(dialect.key_variable, key)
+        failure = await say.failure(dialect.adapter(), dialect.samples.MODEL)
+        assert "the key of another provider" in str(failure)
+
+    assert keys
 
 
 def test_interface_is_whole(adapter: ProviderAdapter) -> None:

@@ -149,8 +149,8 @@ async def test_key_is_never_told(
     provider: ProviderServer, adapter: ProviderAdapter, dialect: Dialect, status: int
 ) -> None:
     """Whatever a provider quotes, no key reaches the message or what history keeps behind it."""
-    said = f"Incorrect API key provided: {say.KEY} (or sk-proj-abc***xyz)"
-    provider.answer(problem(said, code="x"), status, {"x-echo": say.KEY})
+    said = f"Incorrect API key provided: {dialect.key} (or sk-proj-abc***xyz)"
+    provider.answer(problem(said, code="x"), status, {"x-echo": dialect.key})
 
     error = await say.failure(adapter, dialect.samples.MODEL)
 
@@ -190,7 +190,7 @@ async def test_key_may_be_set_later(
     variable = dialect.key_variable
     monkeypatch.setenv(variable, "")
     await say.failure(adapter, dialect.samples.MODEL)
-    monkeypatch.setenv(variable, say.KEY)
+    monkeypatch.setenv(variable, dialect.key)
     provider.answer(problem("busy"), 529)
 
     assert isinstance(await say.failure(adapter, dialect.samples.MODEL), ModelUnavailable)

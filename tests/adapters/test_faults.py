@@ -92,7 +92,7 @@ async def test_each_fault_has_its_kind_after_one_request(
 ) -> None:
     """A call that fails made one request; its kind is the same for every adapter."""
     # T-02, SM-01, PP-04
-    error_body: JsonObject = {"error": {"message": say.KEY}}
+    error_body: JsonObject = {"error": {"message": dialect.key}}
     body = dialect.samples.TWO_CALLS if fault.status == 200 else error_body
     headers = {"x-unstreamed": "yes"} if fault.unstreamed else {}
     provider.answer(body, fault.status, headers, fault.delay, fault.breaks)
@@ -135,11 +135,12 @@ async def test_error_event_is_sorted_like_its_status(
 
 
 async def test_error_event_may_quote_a_key(
-    provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
+    provider: ProviderServer, adapter: ProviderAdapter, dialect: Dialect
 ) -> None:
     """A server that repeats the key in the middle of a stream isn't repeated."""
     # PP-04
-    quoting = json.dumps(samples.OVERLOADED.data).replace("Overloaded", f"Bearer {say.KEY}")
+    samples = dialect.samples
+    quoting = json.dumps(samples.OVERLOADED.data).replace("Overloaded", f"Bearer {dialect.key}")
     event = samples.OVERLOADED._replace(data=json.loads(quoting))
     provider.answer(samples.TWO_CALLS, breaks=Break("end", 4, event))
 

@@ -11,7 +11,6 @@ from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.artifacts import as_file_name
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
-from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import point_adapters_at
 from tests.attacks import hostile
 from tests.attacks.outside import Alive, Attack, nobody
@@ -65,4 +64,4 @@ async def alive(workspace: Path) -> AsyncGenerator[Alive]:
 
 @pytest.fixture
 def reach(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Reach:
-    return lambda address: point_adapters_at(address, KEY, tmp_path, monkeypatch)
+    return lambda address: point_adapters_at(address, tmp_path, monkeypatch)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Agent, App
-from tests.adapters.conversations import KEY
+from tests.adapters.dialects import DIALECTS
 from tests.adapters.provider_server import ProviderServer
 from tests.running import Runs
 
@@ -86,4 +86,4 @@ async def test_a_key_counts_before_an_identity(
         await (await runs.start("it")).result()
 
     [request] = provider.requests
-    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.headers["authorization"] == f"Bearer {DIALECTS['anthropic'].key}"

@@ -10,7 +10,6 @@ import pytest
 
 from holdfast import Agent, App, ChatServer, Risk, tool
 from holdfast.testing import call, say
-from tests.adapters.conversations import KEY
 from tests.adapters.dialects import DIALECTS
 from tests.adapters.provider_server import ProviderServer
 from tests.attacks.test_secrets import histories, leaks, texts
@@ -103,8 +102,9 @@ async def test_no_words_of_a_server_take_its_key_into_history(
     """A server has the key, and may quote it in an error as it likes."""
     # PP-04
     models = [dialect.model for dialect in DIALECTS.values()]
-    for _ in models:
-        provider.answer({"error": {"message": f"what is {quote(KEY)} to me?"}}, status=400)
+    keys = [dialect.key for dialect in DIALECTS.values()]
+    for key in keys:
+        provider.answer({"error": {"message": f"what is {quote(key)} to me?"}}, status=400)
     agent = Agent(name="it", instructions="Do as you are told.", models=models)
     async with runs.working(App(agents=[agent])):
         run = await runs.start("it")
@@ -113,7 +113,8 @@ async def test_no_words_of_a_server_take_its_key_into_history(
 
     assert (result.status, len(provider.requests)) == ("failed", len(models))
     assert "what is" in whole
-    assert [half for half in (*halves(KEY), *halves(quote(KEY))) if half in whole] == []
+    quoted = {said for key in keys for said in (key, quote(key))}
+    assert [half for said in quoted for half in halves(said) if half in whole] == []
 
 
 def halves(quoted: str) -> Iterator[str]:

@@ -10,7 +10,6 @@ from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.model import ModelReply, ModelRequest, Prefix
 from holdfast.contracts.transcript import UserTurn
-from tests.adapters.conversations import KEY
 from tests.adapters.provider_server import point_adapters_at
 from tests.adapters.recordings.exchanges import Exchange
 from tests.adapters.recordings.replay import Replay, replaying
@@ -57,7 +56,7 @@ class Replies:
 def replies(home: Path) -> Generator[Replies]:
     """Point the SDKs to a server that replays, while the block lasts."""
     with replaying() as replay, pytest.MonkeyPatch.context() as patch:
-        point_adapters_at(replay.address, KEY, home, patch)
+        point_adapters_at(replay.address, home, patch)
         yield Replies(replay)
 
 
