@@ -103,7 +103,7 @@ async def _ask_worker(run: Run) -> RunView:
     if status.waits_for:
         with suppress(NoWorker):  # it came as far as the rest
             requests = await run.pending()
-    return _build_worker_view(read_trace(await run.history()), status, usage, requests)
+    return build_view(read_trace(await run.history()), status, usage, requests)
 
 
 def show_view(out: Screen, shown: RunView) -> None:
@@ -187,9 +187,10 @@ def _describe_approach(approach: Approach) -> str:
     return f"{approach.number}. {plan}: {reason}{came if approach.partial_progress else ''}"
 
 
-def _build_worker_view(
+def build_view(
     trace: Trace, status: StatusReport, usage: UsageReport, requests: tuple[Request, ...]
 ) -> RunView:
+    """Return where a run stands, as its worker says and its history tells."""
     tried = controlled.find_approaches(redact_trace(trace))
     return RunView(
         source="worker",

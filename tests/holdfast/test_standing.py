@@ -4,16 +4,17 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.cli.standing import read_view
+from holdfast.cli.standing import RunView, build_view, read_view
 from holdfast.contracts.approvals import Escalation, Question, Review
 from holdfast.contracts.control import ProviderWait, Waiting
-from holdfast.contracts.run import RunInput
+from holdfast.contracts.run import RunInput, StatusReport
 from holdfast.contracts.tools import Risk
 from holdfast.run.requests import describe_opening
 from holdfast.run.summaries import wait_line
 from holdfast.run.texts.requests import request_line
 from holdfast.tools import submit_plan
 from holdfast.trace.transcript import lines
+from holdfast.workflows import views
 from tests.builders import (
     LATER,
     NOW,
@@ -60,6 +61,31 @@ def a_review(**changes: object) -> Review:
         "challenge": "",
     }
     return Review.model_validate({**fields, **changes})
+
+
+def test_all_that_a_run_says_is_shown() -> None:
+    """Whatever its status has a view has too, but for what who sends a signal has to know."""
+    state = a_state().with_(notes=("no reasoning",), suspended=True, refused_total=3)
+    status, usage = views.status(state), views.usage(state)
+
+    shown = build_view(read(begun()), status, usage, ())
+
+    common = StatusReport.model_fields.keys() & RunView.model_fields.keys()
+    assert StatusReport.model_fields.keys() - common == {"signed"}
+    assert {name: getattr(shown, name) for name in common} == {
+        name: getattr(status, name) for name in common
+    }
+
+
+def test_nothing_of_a_view_is_forgotten() -> None:
+    """History tells all of it, a worker all but what stands in a result."""
+    state = a_state()
+
+    asked = build_view(read(begun()), views.status(state), views.usage(state), ())
+
+    every = RunView.model_fields.keys()
+    assert every - asked.model_fields_set == {"effects", "unresolved"}
+    assert every - read_view(read(begun())).model_fields_set == set()
 
 
 @pytest.mark.parametrize(
