@@ -64,6 +64,7 @@ def join_reviews(sender: Requirement, receiver: Requirement) -> Requirement:
             "methods": common or sender.methods or receiver.methods,
             "max_auth_age": budgets.find_lower(sender.max_auth_age, receiver.max_auth_age),
             "valid_for": budgets.find_lower(sender.valid_for, receiver.valid_for),
+            "expires_after": budgets.find_lower(sender.expires_after, receiver.expires_after),
         }
     )
 

@@ -123,7 +123,9 @@ def test_no_two_guardrails_of_an_app_have_one_name() -> None:
 
 def test_reviews_take_what_the_sender_wants_too() -> None:
     """A guardrail of the sender that asks people goes on asking those that it may."""
-    strict = Requirement(strength="strong", groups=("finance",), count=2, valid_for=60)
+    strict = Requirement(
+        strength="strong", groups=("finance",), count=2, valid_for=60, expires_after=60
+    )
     lax = Requirement(groups=("anybody",), valid_for=3600)
     agent = Agent(name="a", instructions="x", models=["scripted:a"], review=strict)
     other = Agent(name="b", instructions="x", models=["scripted:a"], review=lax)
