@@ -165,11 +165,16 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
     Let the receiver go on: with its own tools, rules and models, and the ledger of the run.
 
     Its guardrails look at all that was said. What a provider keeps of the talk with the sender is
-    dropped, and so are the sender's plan and the place that it would have gone back to.
+    dropped, and so are the sender's plan and the place that it would have gone back to. What
+    people have reviewed counts where the receiver's reviews take no more.
     """
     ceiling = ceilings.find_ceiling(state)
+    receiver = limit_receiver(state, prepared.receiver)
+    counts = receiver.review == state.agent.review
     fresh = state.with_(
-        agent=limit_receiver(state, prepared.receiver),
+        agent=receiver,
+        reviewed=state.reviewed if counts else (),
+        releases=state.releases if counts else (),
         brief=ceilings.bind_brief(_bind_brief(state), ceiling),
         ceiling=ceilings.lower_ceiling(state.ceiling, _find_limits(ceiling)),
         session=_limit_session(state, prepared.receiver, ceiling),

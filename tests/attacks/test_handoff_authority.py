@@ -139,6 +139,27 @@ def test_reviews_take_what_the_sender_wants_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("takes", "counts"),
+    [
+        (Requirement(), True),
+        (Requirement(strength="strong"), False),
+        (Requirement(count=2), False),
+        (Requirement(groups=("finance",)), False),
+    ],
+)
+def test_what_was_reviewed_for_the_sender_is_no_stricter_review(
+    takes: Requirement, counts: bool
+) -> None:
+    """A plain approval of a domain is none of who takes two people, a group, or signatures."""
+    # HO-08
+    state = a_state().with_(reviewed=("domain:payments",))
+    agent = Agent(name="b", instructions="x", models=["scripted:a"], review=takes)
+    prepared = PreparedHandoff(agent.snapshot(), a_record_of_handoff(state), "go on")
+
+    assert hand_over(state, prepared).reviewed == (("domain:payments",) if counts else ())
+
+
+@pytest.mark.parametrize(
     ("sender", "receiver", "wanted"),
     [
         (("otp", "hwk"), ("hwk",), ("hwk",)),
