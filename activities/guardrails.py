@@ -110,14 +110,10 @@ def _fit_into_payload(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, 
 
 
 def functions(guardrails: Iterable[Guardrail]) -> dict[str, GuardrailFunction]:
-    """
-    Return the functions of guardrails that have one; raises AppError for a name used twice.
-
-    Whoever goes on with a run tells the guardrails of the sender from its own by their names.
-    """
+    """Return the functions of guardrails that have one; raises AppError for a name used twice."""
     known: dict[str, Guardrail] = {}
     for each in guardrails:
-        if known.setdefault(each.spec.name, each) != each:
+        if known.setdefault(each.spec.name, each).function != each.function:
             raise AppError(
                 f"guardrail {each.spec.name!r}: two different guardrails have this name; "
                 "rename one"

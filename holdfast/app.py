@@ -33,9 +33,11 @@ from holdfast.tools.tool import Tool
 from holdfast.validation import (
     check_controls,
     check_field_types,
+    check_guardrail_names,
     check_hosted_tools,
     check_limits,
     check_sampling,
+    collect_reachable,
     require_adapters,
 )
 
@@ -256,6 +258,8 @@ class App:
                 yield f"its handoff {one.agent!r} has tiers, which begin with a goal of their own"
             if receiver is not None and receiver.project not in {None, agent.project}:
                 yield f"its handoff {one.agent!r} works on another project than it does itself"
+        behind = collect_reachable(agent.name, self._successors)
+        yield from check_guardrail_names(agent, [known[one] for one in known if one in behind])
 
     def _check_ceiling(self, agent: Agent) -> Iterator[str]:
         """Name tools that nobody behind an agent has: a typo would keep nothing back."""
@@ -273,19 +277,24 @@ class App:
             one.name: (*one.delegates, *(handoff.agent for handoff in one.handoffs))
             for one in self.agents
         }
-        return _collect(name, known)
+        return collect_reachable(name, known)
+
+    @cached_property
+    def _successors(self) -> Mapping[str, tuple[str, ...]]:
+        """Who may go on with the runs of an agent."""
+        return {
+            one.name: tuple(to.agent for to in one.handoffs if not to.works_apart)
+            for one in self.agents
+        }
 
     def _is_too_deep(self, agent: Agent) -> bool:
         """Whether the runs below one of this agent would be deeper than runs may be."""
         known = {one.name: one.delegates for one in self.agents}
-        instead = {
-            one.name: tuple(to.agent for to in one.handoffs if not to.works_apart)
-            for one in self.agents
-        }
-        level = _collect(agent.name, instead)
+        instead = self._successors
+        level = collect_reachable(agent.name, instead)
         for _ in range(MAX_ANCESTORS + 1):
             below = {other for name in level for other in known.get(name, ())}
-            level = {one for name in below for one in _collect(name, instead)}
+            level = {one for name in below for one in collect_reachable(name, instead)}
         return bool(level)
 
     def _find_reachable(self, agent: Agent) -> set[str]:
@@ -305,17 +314,6 @@ class App:
             if not rest:
                 return f"model {model!r} is not named {OPENAI_CHAT}:SERVER/NAME"
         return None
-
-
-def _collect(name: str, known: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Return a name with all that it leads to."""
-    reached, waiting = set[str](), [name]
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += known.get(name, ())
-    return reached
 
 
 def _check_chat_server(server: ChatServer) -> str | None:

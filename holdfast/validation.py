@@ -1,6 +1,6 @@
 """Whether an agent can work as it is defined."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import UnionType
@@ -278,3 +278,30 @@ def check_controls(agent: Agent) -> list[str]:
     if agent.backtracking is not None and not agent.acceptance:
         found.append("it has backtracking, but no acceptance check that an approach could fail")
     return found
+
+
+def check_guardrail_names(agent: Agent, successors: Iterable[Agent]) -> Iterator[str]:
+    """
+    Name guardrails that another agent has otherwise which goes on with a run of this one.
+
+    Both look then, and which is which is told by the name alone.
+    """
+    own = {one.spec.name: one for one in agent.guardrails}
+    for other in successors:
+        for one in other.guardrails:
+            if own.get(one.spec.name, one) != one:
+                yield (
+                    f"its guardrail {one.spec.name!r} is another one for {other.name!r}, "
+                    "which may go on with its runs: rename one"
+                )
+
+
+def collect_reachable(name: str, known: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Return a name with all that it leads to."""
+    reached, waiting = set[str](), [name]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += known.get(name, ())
+    return reached

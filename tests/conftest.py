@@ -1,6 +1,7 @@
 """Real Temporal servers, and workers for single tests."""
 
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Generator
@@ -34,6 +35,10 @@ MARKS = {
     "slow": {"sandboxed"},
 }
 """What a test is marked as that has one of these fixtures, itself or through another."""
+
+
+# A shell's job in the background ignores Ctrl-C, and so would every command that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers() -> int:

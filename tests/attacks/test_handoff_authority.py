@@ -1,11 +1,11 @@
 """What bound a sender binds who goes on with its run: domains, reviews, limits, prohibitions."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast import Agent, App, Handoff, HandoffData, Requirement, Risk, tool
-from holdfast.activities.guardrails import functions
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Delegation, Triggers
 from holdfast.contracts.errors import AppError
@@ -112,13 +112,27 @@ def test_a_guardrail_of_the_sender_stays_what_it_was() -> None:
     assert receiver.guardrails == back.guardrails == strict.snapshot().guardrails
 
 
-def test_no_two_guardrails_of_an_app_have_one_name() -> None:
-    """Whoever hands over a run would be bound by that of the other agent, whatever it asks for."""
+@pytest.mark.parametrize("to", ["b", "c"])
+def test_whoever_goes_on_has_no_other_guardrail_of_one_name(to: str) -> None:
+    """It would be bound by that of the other agent; agents that never meet may have their own."""
     # HO-08
     strict = review_approval(groups=("finance",), count=2, strength="strong")
+    looks = {"a": strict, to: review_approval()}
+    agents = [
+        Agent(
+            name=name,
+            instructions="x",
+            models=["scripted:a"],
+            guardrails=[looks[name]] if name in looks else [],
+            handoffs=[Handoff(after, when="always")] if after else [],
+        )
+        for name, after in (("a", "b"), ("b", "c"), ("c", ""))
+    ]
 
-    with pytest.raises(AppError, match="two different guardrails have this name"):
-        functions([strict, review_approval()])
+    with pytest.raises(AppError, match=f"'review_approval' is another one for '{to}'"):
+        App(agents=agents, scripts={"a": [say("x")]})
+    alone = [replace(one, handoffs=[]) for one in agents]
+    App(agents=alone, scripts={"a": [say("x")]})
 
 
 def test_reviews_take_what_the_sender_wants_too() -> None:

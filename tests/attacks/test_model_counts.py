@@ -249,7 +249,7 @@ async def test_a_limit_that_nobody_can_keep_stops_the_run(
 
     assert result.stop is not None
     assert (result.status, result.stop.reason) == ("stopped", stop)
-    assert len(provider.requests) == (2 if "max_steps" in limit else 1)
+    assert result.steps == (2 if "max_steps" in limit else 1)
 
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_output_tokens", "max_cost"])
