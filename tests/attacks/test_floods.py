@@ -38,7 +38,7 @@ async def flooded(run: Run, messages: tuple[tuple[str, JsonValue], ...]) -> None
     Send all of them, fifty at once, with a breath whenever the run wants to go on in a new one.
 
     No server lets an execution end while messages for it arrive, and the test server (1.40) may
-    lose a run whose every try fails so.
+    lose a run whose every try fails so: it is no server for this, even with a breath.
     """
 
     async def some(wave: range) -> None:
@@ -55,14 +55,14 @@ async def flooded(run: Run, messages: tuple[tuple[str, JsonValue], ...]) -> None
 
 @pytest.mark.parametrize("messages", [STEERS, MIXED], ids=["steers", "everything"])
 async def test_no_flood_locks_an_approval_out(
-    skipping_runs: Runs, tmp_path: Path, messages: tuple[tuple[str, JsonValue], ...]
+    runs: Runs, tmp_path: Path, messages: tuple[tuple[str, JsonValue], ...]
 ) -> None:
     """Thousands of messages are heard or refused in their order, and the good approval counts."""
     # T-16 T-33
     log = tmp_path / "sent"
     app = scripted([call("send", log=str(log), text="hi"), told])
-    async with skipping_runs.working(app):
-        run = await skipping_runs.start("it")
+    async with runs.working(app):
+        run = await runs.start("it")
         request = await run.asked_for_approval()
         await flooded(run, messages)
         await run.signal("resume", {})
@@ -70,7 +70,7 @@ async def test_no_flood_locks_an_approval_out(
         result = await run.result()
         status = await run.status()
         transcript = await run.transcript()
-        executions = await replayed(skipping_runs, run)
+        executions = await replayed(runs, run)
 
     assert result.answer == "send ok"
     assert len(lines(log)) == 1
