@@ -30,8 +30,7 @@ def show_request(out: Screen, run: str, request: Request) -> None:
         out.line(f"    {name:<10}{first}", hang=_BELOW)
         for line in more:  # marked: it could look like an argument, or a field of a draft
             out.line(f"{'':<{_VALUE_COLUMN}}| {line}", hang=_BELOW)
-    name, rest = describe(request).reply
-    copied = screen.command(name, run, request.request_id)
+    copied, rest = _split_command(run, request)
     line = f"    {'decide':<10}{copied}"
     apart = rest.startswith("   ") and out.is_terminal and len(line + rest) > out.find_width()
     # Not cut: it is there to be copied.
@@ -42,5 +41,10 @@ def show_request(out: Screen, run: str, request: Request) -> None:
 
 def command(run: str, request: Request) -> str:
     """Return the command with which a person answers a request."""
+    return "".join(_split_command(run, request))
+
+
+def _split_command(run: str, request: Request) -> tuple[str, str]:
+    """Return the same as what is copied, and what is told or filled in behind it."""
     name, rest = describe(request).reply
-    return f"{screen.command(name, run, request.request_id)}{rest}"
+    return screen.command(name, run, request.request_id), rest

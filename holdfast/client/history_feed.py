@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from temporalio.client import Client
 
 from holdfast import histories
+from holdfast.client.news import News
 from holdfast.histories import Recorded
 
 
@@ -24,7 +25,7 @@ class HistoryFeed:
         self._read = read
         self._events: list[Recorded] = []
         self._followers = 0
-        self._news = asyncio.Event()
+        self._news = News()
         self._reading: asyncio.Task[None] | None = None
 
     @property
@@ -59,14 +60,9 @@ class HistoryFeed:
             async with aclosing(self._read()) as source:
                 async for recorded in source:
                     self._events.append(recorded)
-                    self._tell()
+                    self._news.tell()
         finally:
-            self._tell()
-
-    def _tell(self) -> None:
-        """Wake all who wait now; whoever comes later waits for the next event."""
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+            self._news.tell()
 
 
 _FEEDS: WeakKeyDictionary[Client, dict[str, HistoryFeed]] = WeakKeyDictionary()

@@ -14,6 +14,7 @@ from temporalio.service import RPCError
 
 from holdfast.client.cursor import shorten_execution
 from holdfast.client.live_fold import Beat, Look
+from holdfast.client.news import News
 from holdfast.contracts.usage import Attempts
 from holdfast.trace.payloads import decode
 
@@ -40,7 +41,7 @@ class LiveFeed:
         self._watchers: dict[object, float] = {}
         self._looking: asyncio.Task[None] | None = None
         self._look: Look | None = None
-        self._news = asyncio.Event()
+        self._news = News()
 
     @property
     def has_watchers(self) -> bool:
@@ -71,15 +72,10 @@ class LiveFeed:
         try:
             while True:
                 self._look = await self._ask() or self._look
-                self._tell()
+                self._news.tell()
                 await asyncio.sleep(min(self._watchers.values(), default=LIVE_SECONDS))
         finally:
-            self._tell()
-
-    def _tell(self) -> None:
-        """Wake all who wait now; whoever comes later waits for the next look."""
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+            self._news.tell()
 
     async def _ask(self) -> Look | None:
         """Return what the server knows; null where it doesn't answer, or knows no such run."""

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from temporalio.client import WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
 from holdfast import Agent, App
@@ -76,6 +76,17 @@ async def test_a_cancelled_run_hangs_up(runs: Runs, provider: ProviderServer) ->
     assert left
 
 
+async def start_talking(client: Client) -> WatchedRun:
+    """Start a run whose words are told while they come."""
+    await client.start_workflow(
+        "AgentRun",
+        {"agent": "clerk", "input": "Talk.", "stream": True},
+        id="watched",
+        task_queue="holdfast",
+    )
+    return WatchedRun(client, "watched")
+
+
 async def told_until(
     run: WatchedRun, kind: EventType, after: str | None = None
 ) -> AsyncGenerator[RunEvent]:
@@ -107,13 +118,7 @@ async def test_who_watches_is_told_of_a_killed_worker(
     provider.answer(whole, breaks=Break("stall", after=150))
     provider.answer(whole, breaks=Break("pause", after=250))
     async with processes.deployed(APP, tmp_path) as deployed:
-        await deployed.client.start_workflow(
-            "AgentRun",
-            {"agent": "clerk", "input": "Talk.", "stream": True},
-            id="watched",
-            task_queue="holdfast",
-        )
-        run = WatchedRun(deployed.client, "watched")
+        run = await start_talking(deployed.client)
         told = [event async for event in told_until(run, EventType.TEXT_DELTA)]
         await deployed.worker.kill()
         provider.hanging_up.set()
@@ -147,13 +152,7 @@ async def test_who_watches_outlasts_a_killed_server(
     provider.answer(whole, breaks=Break("pause", after=250))
     provider.answer(whole)
     async with processes.deployed(APP, tmp_path) as deployed:
-        await deployed.client.start_workflow(
-            "AgentRun",
-            {"agent": "clerk", "input": "Talk.", "stream": True},
-            id="watched",
-            task_queue="holdfast",
-        )
-        run = WatchedRun(deployed.client, "watched")
+        run = await start_talking(deployed.client)
         left = [event async for event in told_until(run, EventType.TEXT_DELTA)]
         streams = [told_until(run, EventType.RUN_COMPLETED) for _ in "123"]
         stayed = [[await anext(stream)] for stream in streams]
