@@ -130,12 +130,13 @@ class Terminal:
         self._process = process
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self.shown = ""
+        self._heard = 0
 
     async def says(self, words: str) -> None:
-        """Wait for words that weren't there before."""
-        before = len(self.shown)
-        while words not in self.shown[before:]:
+        """Wait for words behind those that were waited for before; both may come in one piece."""
+        while (found := self.shown.find(words, self._heard)) < 0:
             await self._read()
+        self._heard = found + len(words)
 
     def types(self, line: str) -> None:
         os.write(self._end, f"{line}\n".encode())

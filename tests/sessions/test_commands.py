@@ -71,6 +71,7 @@ async def test_what_waits_is_asked_in_place(client: Client, name: str) -> None:
         await talking.says("approve? [y/n, Enter: later]")
         talking.types("y")
         await talking.says("send ")
+        await talking.says("> ")
         talking.types("\x04")
         code = await talking.code()
 
