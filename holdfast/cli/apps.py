@@ -1,4 +1,4 @@
-"""Commands about an app: what is registered in it."""
+"""Commands about an app: what is registered in it, and what its models can do."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -6,11 +6,18 @@ from typing import Annotated
 import typer
 from pydantic import JsonValue
 
-from holdfast.app import load_app
+from holdfast import settings
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.registry import PROVIDERS, Setup
+from holdfast.app import App, load_app
 from holdfast.cli import options, render
+from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
+from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.tools import ToolContract
-from holdfast.run.texts.figures import render_value
+from holdfast.probes.report import ProbeReport
+from holdfast.probes.report import probe as probe_model
+from holdfast.run.texts.figures import dollars, render_value
 from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import describe_fitting
 
@@ -41,6 +48,59 @@ def tools(
             out.line(f"{hosted.name} (hosted)", "bold")
             rows = [("  risk", hosted.risk), ("  options", render_value(hosted.options))]
             render.show_fields(out, [*rows, ("  agent", agent.name)])
+
+
+@blocking
+async def probe(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="The model, as an agent names it.")
+    ],
+    *,
+    app: Annotated[
+        str | None,
+        typer.Option(metavar="APP", help="The app with its server or adapter; or HOLDFAST_APP."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """
+    Try what an endpoint does of what runs ask of a model.
+
+    That is a dozen small requests, which its provider bills; where one keeps conversations, a
+    short one is left there. Exit code 1 if something is refused, or other than it has to be.
+    """
+    named = app or settings.Settings.load().app
+    adapter, name = _find_provider(model, load_app(named) if named else None)
+    report = await probe_model(adapter, name)
+    if as_json:
+        render.show_json(report.model_dump(mode="json"))
+    else:
+        _show_report(report)
+    raise typer.Exit(0 if report.is_fit else 1)
+
+
+def _find_provider(model: str, app: App | None) -> tuple[ProviderAdapter, str]:
+    """Return who is asked for a model, as a worker would ask, and its name there."""
+    provider, _, name = model.partition(":")
+    setup = Setup(chat_servers=app.chat_servers if app else {}, variable=settings.variable)
+    plugged = {adapter.provider: adapter for adapter in app.adapters} if app else {}
+    if provider in plugged:
+        return plugged[provider], name
+    if provider not in PROVIDERS or not name:
+        known = ", ".join(sorted({*PROVIDERS, *plugged}))
+        raise HoldfastError(f"no endpoint for {model!r}: name a model as PROVIDER:NAME ({known})")
+    return PROVIDERS[provider](setup), name
+
+
+def _show_report(report: ProbeReport) -> None:
+    out = Screen()
+    rows = [(one.probe, one.verdict, one.detail) for one in report.findings]
+    render.show_table(out, ("PROBE", "VERDICT", "FOUND"), rows)
+    for note in dict.fromkeys(note for one in report.findings for note in one.notes):
+        out.line(f"note: {note}", "dim")
+    used = report.usage
+    told = f"{used.total_tokens} tokens" if used.tokens_known else "tokens unknown"
+    price = dollars(used.estimated_cost)
+    out.line(f"{report.model}: {report.requests} requests, {told}, {price}")
 
 
 def _write_field(name: str, value: JsonValue) -> str:

@@ -84,6 +84,7 @@ COMMANDS = {
             "hosted ones have no contract."
         ),
     ),
+    "probe": ("apps:probe", "Try what an endpoint does of what runs ask of a model."),
     "keys": ("keys:app", "Keys that sign approvals, and whose count."),
     "policy": ("policy:app", "Check, explain and test policy files."),
     "switch": ("switches:app", "Switch tools, agents, tenants or everything off for all runs."),

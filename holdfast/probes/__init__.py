@@ -1,0 +1,1 @@
+"""What an endpoint does of what runs ask of models, tried on it."""

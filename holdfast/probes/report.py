@@ -1,0 +1,82 @@
+"""What was found of an endpoint: a report for people and for programs."""
+
+from collections.abc import AsyncIterator
+
+from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.catalogue import PriceList
+from holdfast.contracts.base import Contract
+from holdfast.contracts.errors import ModelError
+from holdfast.contracts.usage import CallUsage
+from holdfast.probes.endpoint import Endpoint
+from holdfast.probes.tries import PROBES, Look, Verdict
+
+
+class Finding(Contract):
+    """What one probe has found; `notes` tell what the adapter left out of its requests."""
+
+    probe: str
+    verdict: Verdict
+    detail: str
+    notes: tuple[str, ...] = ()
+
+
+class ProbeReport(Contract):
+    """What was found of a model where it is asked; `usage` is that of all `requests`."""
+
+    model: str
+    answered_by: str | None
+    findings: tuple[Finding, ...]
+    requests: int
+    usage: CallUsage
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether nothing was refused, or other than it has to be."""
+        return not any(finding.verdict in ("wrong", "refused") for finding in self.findings)
+
+
+async def probe(provider: ProviderAdapter, model: str) -> ProbeReport:
+    """
+    Ask a *model* of a *provider*, by its name without the provider's, what runs would ask of it.
+
+    Where not even words come, nothing else is asked for.
+    """
+    endpoint = Endpoint(provider, model)
+    findings: list[Finding] = []
+    for name, look in PROBES.items():
+        findings += [found async for found in _try(endpoint, name, look)]
+        if endpoint.answered_by is None:
+            break
+    findings.append(await _find_window(endpoint))
+    return ProbeReport(
+        model=f"{provider.provider}:{model}",
+        answered_by=endpoint.answered_by,
+        findings=tuple(findings),
+        requests=endpoint.requests,
+        usage=endpoint.usage,
+    )
+
+
+async def _try(endpoint: Endpoint, name: str, look: Look) -> AsyncIterator[Finding]:
+    """Do one probe; an error of the endpoint's is what it finds."""
+    endpoint.notes = {}
+    try:
+        async for probed, verdict, detail in look(endpoint):
+            notes = tuple(endpoint.notes)
+            yield Finding(probe=probed, verdict=verdict, detail=detail, notes=notes)
+    except ModelError as error:
+        if error.usage is not None:
+            endpoint.usage += error.usage
+        yield Finding(
+            probe=name, verdict="refused", detail=str(error), notes=tuple(endpoint.notes)
+        )
+
+
+async def _find_window(endpoint: Endpoint) -> Finding:
+    adapter = endpoint.adapter
+    listed = PriceList({adapter.provider: adapter})
+    (facts,) = await listed.facts([f"{adapter.provider}:{endpoint.model}"])
+    if facts.context_tokens is None:
+        return Finding(probe="context window", verdict="unknown", detail="nobody tells it")
+    told = f"{facts.context_tokens} tokens, by the library of prices; not tried"
+    return Finding(probe="context window", verdict="ok", detail=told)
