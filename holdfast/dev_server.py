@@ -46,6 +46,9 @@ _SETTINGS = (
     # The server looks for new work 20 times a second unless told otherwise, and a run that is
     # alone on it would wait for that in every step.
     "history.transferProcessorMaxPollRPS=5000",
+    # Four parts of each queue are for clusters: here each part would ask the others for work.
+    "matching.numTaskqueueReadPartitions=1",
+    "matching.numTaskqueueWritePartitions=1",
     # Whoever may send signals fills histories with them, which end at 50 MB. 2 MB is the default.
     f"limit.blobSize.error={MAX_BLOB_BYTES}",
 )
