@@ -10,10 +10,12 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowFailureError,
 )
+from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
+from holdfast.client.rpc_errors import read_answer
 from holdfast.contracts.base import Contract
-from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.errors import HoldfastError, NoWorker
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.texts import shorten
@@ -36,6 +38,7 @@ _WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"
 _UNKNOWN = "AgentTenant IS NULL"
 
 _INPUT = TypeAdapter(RunInput)
+_RESULT = TypeAdapter(RunResult)
 
 STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
 
@@ -241,25 +244,28 @@ async def _find_status(client: Client, execution: WorkflowExecution) -> TraceSta
     if execution.status is WorkflowExecutionStatus.RUNNING:
         return "running"
     # Without search attributes only the result says how a completed run ended.
-    handle = client.get_workflow_handle(
-        execution.id, run_id=execution.run_id, result_type=RunResult
-    )
     try:
-        return (await handle.result()).status
-    except WorkflowFailureError:
+        return (await _read_result(client, execution)).status
+    except (WorkflowFailureError, NoWorker):
         return "failed"
 
 
 async def _find_reason(client: Client, execution: WorkflowExecution) -> str:
     """Say on one line why a run ended without an answer."""
-    handle = client.get_workflow_handle(
-        execution.id, run_id=execution.run_id, result_type=RunResult
-    )
     try:
-        stop = (await handle.result()).stop
+        stop = (await _read_result(client, execution)).stop
     except WorkflowFailureError as error:
         return shorten(str(error.cause))
+    except NoWorker as error:
+        return shorten(str(error))
     return shorten(": ".join(filter(None, (stop.reason, stop.detail)))) if stop else ""
+
+
+async def _read_result(client: Client, execution: WorkflowExecution) -> RunResult:
+    handle = client.get_workflow_handle(
+        execution.id, run_id=execution.run_id, result_type=RawValue
+    )
+    return read_answer(execution.id, await handle.result(), _RESULT)
 
 
 async def _read_input(client: Client, execution: WorkflowExecution) -> RunInput | None:

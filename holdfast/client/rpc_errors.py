@@ -1,10 +1,17 @@
 """What a server says when it can't do what it was asked, in words that say what to do."""
 
+from typing import TypeVar
+
+from pydantic import TypeAdapter
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.client import Client
+from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.contracts.errors import HoldfastError, NoWorker
+from holdfast.trace.payloads import decode
+
+Answer = TypeVar("Answer")
 
 START_A_WORKER = "start one with 'holdfast dev APP' or 'holdfast worker APP'"
 
@@ -23,6 +30,23 @@ def is_without_worker(error: RPCError) -> bool:
 def no_worker(run: str) -> NoWorker:
     """Say that nobody who works at a run answers."""
     return NoWorker(f"no worker answers for run {run!r}: {START_A_WORKER}")
+
+
+def unreadable(run: str) -> NoWorker:
+    """Say that whoever answers for a run is no worker of ours."""
+    return NoWorker(f"what is answered for run {run!r} is none of our answers: {START_A_WORKER}")
+
+
+def read_answer(run: str, said: RawValue, type: TypeAdapter[Answer]) -> Answer:
+    """
+    Read what somebody says for a run: anybody may, on a queue of their own.
+
+    Raises NoWorker for what none of our workers would say.
+    """
+    answer = decode([said.payload], type)
+    if answer is None:
+        raise unreadable(run)
+    return answer
 
 
 def translate_error(error: RPCError, client: Client, run: str) -> HoldfastError | RPCError:

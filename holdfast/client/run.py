@@ -7,7 +7,7 @@ from contextlib import aclosing
 from datetime import timedelta
 from typing import Literal, TypeVar
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import TypeAdapter
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -18,6 +18,7 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
+from temporalio.common import RawValue
 from temporalio.service import RPCError
 
 from holdfast import histories
@@ -29,7 +30,9 @@ from holdfast.client.rpc_errors import (
     START_A_WORKER,
     is_without_worker,
     no_worker,
+    read_answer,
     translate_error,
+    unreadable,
 )
 from holdfast.client.stream import open_stream
 from holdfast.contracts.approvals import Approvable, Escalation, PendingPage, Question, Request
@@ -54,11 +57,15 @@ Answer = TypeVar("Answer")
 _PENDING = TypeAdapter(PendingPage)
 _STATUS = TypeAdapter(StatusReport)
 _USAGE = TypeAdapter(UsageReport)
+_RESULT = TypeAdapter(RunResult)
+_OUTCOME = TypeAdapter(MessageOutcome)
 
 RPC_TIMEOUT = timedelta(seconds=3)
 """A worker that is there answers within milliseconds, unless it has to replay a long run."""
 
 QUERY_ATTEMPTS = 3
+
+_MAX_PAGES = 1_000  # whoever answers in a run's place may have no end
 
 _POLL_SECONDS = 0.1
 
@@ -70,10 +77,9 @@ class Run:
     One run, which need not exist until it is asked something.
 
     Every method raises HoldfastError where there is no such run, or another workflow has its id,
-    and NoWorker, which is one, where
-    nobody who works at it answers. Messages also raise HoldfastError where the run is over, or
-    what they say can't be sent. What the server itself can't do raises RPCError. An id that no run
-    can have raises HoldfastError at once.
+    and NoWorker, which is one, where nobody who works at it answers. Messages also raise
+    HoldfastError where the run is over, or what they say can't be sent. What the server itself
+    can't do raises RPCError. An id that no run can have raises HoldfastError at once.
     """
 
     def __init__(self, client: Client, run_id: str, execution: str | None = None) -> None:
@@ -99,11 +105,12 @@ class Run:
     async def pending(self) -> tuple[Request, ...]:
         """Return what waits for people, whole."""
         found: tuple[Request, ...] = ()
-        offset: int | None = 0
-        while offset is not None:
-            page = await self.query("pending", _PENDING, {"offset": offset})
-            found, offset = found + page.items, page.next_offset
-        return found
+        for _ in range(_MAX_PAGES):
+            page = await self.query("pending", _PENDING, {"offset": len(found)})
+            found += page.items
+            if page.next_offset is None:
+                return found
+        raise unreadable(self.id)
 
     async def result(self) -> RunResult:
         """
@@ -113,9 +120,11 @@ class Run:
         input that can't be used.
         """
         await self.describe()
-        handle = self._client.get_workflow_handle(self.id, run_id=self._execution)
+        handle = self._client.get_workflow_handle(
+            self.id, run_id=self._execution, result_type=RawValue
+        )
         try:
-            return RunResult.model_validate(await handle.result())
+            return read_answer(self.id, await handle.result(), _RESULT)
         except WorkflowFailureError as error:
             raise HoldfastError(f"run {self.id!r} has no result: {error.cause}") from None
         except RPCError as error:
@@ -250,8 +259,7 @@ class Run:
 
         *after* is the id of the event that was seen last. What passes, as words while they come,
         is looked for every *live_seconds*, once for all who watch the run in this process; null
-        leaves it out. Raises HoldfastError for one that is of
-        no event of this run which the server keeps.
+        leaves it out. Raises HoldfastError for one of no event of this run that the server keeps.
         """
         found = await self.describe()
         try:
@@ -281,8 +289,8 @@ class Run:
         handle = self._client.get_workflow_handle(self.id)
         for _ in range(QUERY_ATTEMPTS):
             try:
-                answer: JsonValue = await handle.query(
-                    name, args=arguments, rpc_timeout=RPC_TIMEOUT
+                answer = await handle.query(
+                    name, args=arguments, result_type=RawValue, rpc_timeout=RPC_TIMEOUT
                 )
             except WorkflowQueryFailedError as error:
                 if REPLAY_FAILED not in str(error):
@@ -293,7 +301,7 @@ class Run:
                     break
                 raise translate_error(error, self._client, self.id) from None
             else:
-                return type.validate_python(answer)
+                return read_answer(self.id, answer, type)
         await self.describe()
         raise no_worker(self.id)
 
@@ -323,12 +331,13 @@ class Run:
         await self.describe_open()
         handle = self._client.get_workflow_handle(self.id)
         try:
-            answer: JsonValue = await handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open
+            answer: RawValue = await handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open
                 name,
                 message.model_dump(mode="json", exclude_none=True),
+                result_type=RawValue,
                 rpc_timeout=RPC_TIMEOUT * 3,
             )
-            return MessageOutcome.model_validate(answer)
+            return read_answer(self.id, answer, _OUTCOME)
         except WorkflowUpdateRPCTimeoutOrCancelledError:
             raise NoWorker(
                 f"no worker has taken {name!r} for run {self.id!r}, which may "

@@ -14,6 +14,8 @@ from temporalio.client import (
     WorkflowExecutionDescription,
     WorkflowQueryFailedError,
 )
+from temporalio.common import RawValue
+from temporalio.converter import PayloadConverter
 
 from holdfast.client import NoWorker, Run
 from holdfast.client.run import QUERY_ATTEMPTS
@@ -30,11 +32,11 @@ class Failing(Interceptor, OutboundInterceptor):
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
         return self
 
-    async def query_workflow(self, input: QueryWorkflowInput) -> str:
+    async def query_workflow(self, input: QueryWorkflowInput) -> RawValue:
         self.queries += 1
         if self.queries <= self.failures:
             raise WorkflowQueryFailedError(self.message)
-        return "it is there"
+        return RawValue(PayloadConverter.default.to_payload("it is there"))
 
     async def describe_workflow(
         self, input: DescribeWorkflowInput

@@ -1,0 +1,97 @@
+"""Whoever answers for a run on a queue of their own harms nobody who looks at all runs."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pydantic import JsonValue
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.common import RawValue
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from holdfast import HoldfastError
+from holdfast.client import FAILED, Holdfast, NoWorker
+from holdfast.testing import call
+from tests.running import Runs
+from tests.sample import scripted, told
+
+ODD: tuple[JsonValue, ...] = (
+    None,
+    "x",
+    [{"kind": "approval"}],
+    {"garbage": 1},
+    {"items": [], "total": 10**9, "next_offset": 1},
+)
+"""No answers of ours, and one without end."""
+
+
+@workflow.defn(name="AgentRun", sandboxed=False)
+class Impostor:
+    """A workflow by the name of ours, which says what it was started with, and may end so."""
+
+    @workflow.run
+    async def run(self, words: JsonValue, ends: bool) -> JsonValue:
+        self._words = words
+        await workflow.wait_condition(lambda: ends)
+        return words
+
+    @workflow.query(dynamic=True)
+    def say(self, _: str, __: Sequence[RawValue]) -> JsonValue:
+        return self._words
+
+
+@asynccontextmanager
+async def impostors(client: Client, *, ends: bool) -> AsyncGenerator[list[str]]:
+    """Have one for each odd answer, on a queue of their own."""
+    queue = f"impostors-{uuid4()}"
+    runner = UnsandboxedWorkflowRunner()
+    async with Worker(client, task_queue=queue, workflows=[Impostor], workflow_runner=runner):
+        started = [
+            await client.start_workflow(
+                "AgentRun",
+                args=[words, ends],
+                id=f"{queue}-{number}",
+                task_queue=queue,
+                task_timeout=timedelta(seconds=1),
+            )
+            for number, words in enumerate(ODD)
+        ]
+        yield [one.id for one in started]
+        for one in () if ends else started:
+            await one.terminate()
+
+
+async def test_what_waits_is_shown_beside_odd_answers(
+    runs: Runs, client: Client, tmp_path: Path
+) -> None:
+    """Each that says what none of ours says is named at the end; what else waits is shown."""
+    shown, silent = set[str](), ""
+    async with runs.working(scripted([call("send", log=str(tmp_path / "log"), text="hi"), told])):
+        run = await runs.start("it", tenant=runs.queue)
+        await run.asked()
+        async with impostors(client, ends=False) as odd:
+            while not (shown and all(one in silent for one in odd)):  # visibility comes behind
+                try:
+                    async for one in Holdfast(client).pending(tenant=runs.queue):
+                        shown.add(one.run.id)
+                except NoWorker as error:
+                    silent = str(error)
+        await run.cancel()
+
+    assert shown == {run.handle.id}
+
+
+async def test_an_odd_result_is_listed_as_none(client: Client) -> None:
+    """A list has one that says what came to it in words that nobody reads, as failed."""
+    async with impostors(client, ends=True) as odd:
+        for one in odd:
+            with pytest.raises(HoldfastError, match="none of our answers"):
+                await Holdfast(client).run(one).result()
+        failed = set[str]()
+        while not {*odd} <= failed:  # visibility comes behind
+            listed = await Holdfast(client).runs(status=FAILED, limit=1000)
+            failed = {one.run_id for one in listed if one.status == "failed" and one.reason}
