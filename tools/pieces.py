@@ -16,11 +16,16 @@ class Needle(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What of a needle stands in a text, from `start` up to `end`."""
+    """
+    What of a needle stands in a text, from `start` up to `end`.
+
+    It is `open` where the text ends and the needle doesn't: more of it may come.
+    """
 
     start: int
     end: int
     needle: str
+    open: bool
 
 
 class Pieces:
@@ -42,21 +47,31 @@ class Pieces:
                 gram = needle.text[place : place + size]
                 grams.setdefault(gram, []).append((needle, place))
 
-    def find_in(self, text: str) -> Iterator[Piece]:
-        """Find all pieces; some may be found more than once."""
+    def find_in(self, text: str, *, growing: bool = False) -> Iterator[Piece]:
+        """
+        Find all pieces; some may be found more than once.
+
+        Of a text that is *growing* its end is one, too, where it may become one.
+        """
         for size, grams in self._grams.items():
-            yield from _find(text, size, grams)
+            yield from _find(text, size, grams, growing=growing)
 
 
-def _find(text: str, size: int, grams: Mapping[str, list[tuple[Needle, int]]]) -> Iterator[Piece]:
-    for place in range(0, len(text) - size + 1, size):
+def _find(
+    text: str, size: int, grams: Mapping[str, list[tuple[Needle, int]]], *, growing: bool
+) -> Iterator[Piece]:
+    # In step with the end of the text: there the shortest beginning of a piece is a gram.
+    for place in range(len(text) % size, len(text) - size + 1, size):
         if (gram := text[place : place + size]) not in grams:
             continue
         for needle, offset in grams[gram]:
-            start = place - _agreeing_before(text, place, needle.text, offset)
-            end = place + _agreeing_behind(text, place, needle.text, offset)
-            if end - start >= needle.shortest:
-                yield Piece(start, end, needle.text)
+            before = _agreeing_before(text, place, needle.text, offset)
+            behind = _agreeing_behind(text, place, needle.text, offset)
+            start, end = place - before, place + behind
+            is_open = end == len(text) and offset + behind < len(needle.text)
+            begins = before == offset or needle.shortest < len(needle.text)
+            if end - start >= needle.shortest or (growing and is_open and begins):
+                yield Piece(start, end, needle.text, is_open)
 
 
 def _agreeing_behind(text: str, place: int, needle: str, offset: int) -> int:

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 from holdfast.contracts.base import repair_surrogates
+from holdfast.contracts.patterns import Pattern
 from holdfast.tools.credentials import SecretMatch, find_kinds, kind_of_field
 from holdfast.tools.pieces import Pieces
 from holdfast.tools.secret_encodings import MIN_SECRET_CHARS, encode_secrets, parts
@@ -28,8 +29,13 @@ _IN_CREDENTIALS = string.digits + string.ascii_letters + string.punctuation
 _MAX_HELD_CHARS = 2_000
 """Of a growing text its last word is held back, unless no credential is so long."""
 
-_CONTEXT_CHARS = 400
-"""Behind so many characters a text is looked at that goes on: "password:" may stand there."""
+_CONTEXT_CHARS = 2_000
+"""
+Behind so many characters a text is looked at that goes on: "password:" may stand there, or the
+first letters of what is spelled with others between them.
+"""
+
+_OPEN_ESCAPE = Pattern(r"(?:\\+[a-zA-Z]?\{?[0-9A-Fa-f]*|&#?[0-9A-Za-z]*|%u?[0-9A-Fa-f]{0,3})$")
 
 _MAX_TAKEN_CHARS = 30_000
 """Characters; to look through them is a matter of milliseconds."""
@@ -49,11 +55,16 @@ class _KnownSecrets:
     def __bool__(self) -> bool:
         return self._any
 
-    def find_in(self, text: str, effort: Effort) -> Iterator[SecretMatch]:
-        """Find all secrets; some may be found more than once."""
+    def find_in(self, text: str, effort: Effort, *, growing: bool) -> Iterator[SecretMatch]:
+        """
+        Find all secrets; some may be found more than once.
+
+        Where a text is *growing*, what may become one is found up to its end.
+        """
         if not self._any or len(text) < MIN_SECRET_CHARS:
             return
-        read = views(text, effort, signs=self._have_signs)
+        known = text[: _find_open_escape(text)] if growing else text
+        read = views(known, effort, signs=self._have_signs)
         for pieces, some in (
             (self._plain, read.plain),
             (self._quoted, read.quoted),
@@ -61,9 +72,11 @@ class _KnownSecrets:
             (self._base64, read.base64),
         ):
             for view in some:
-                for start, end, needle in pieces.find_in(view.text):
-                    place, after = view.source(start, end)
-                    yield SecretMatch(place, _behind_ellipsis(text, after, needle), "")
+                for piece in pieces.find_in(view.text, growing=growing):
+                    start, after = view.source(piece.start, piece.end)
+                    goes_on = growing and piece.open
+                    end = len(text) if goes_on else _behind_ellipsis(text, after, piece.needle)
+                    yield SecretMatch(start, end, "")
 
 
 class Redactor:
@@ -79,9 +92,13 @@ class Redactor:
         # One value: several threads use it.
         self._known = frozenset[str](), _KnownSecrets(())
 
-    def find(self, text: str) -> tuple[SecretMatch, ...]:
-        """Find what of a text is secret, or looks like it; raises TooManyPieces."""
-        return _Redaction(self._current(), lookalikes=True).find(text)
+    def find_growing(self, text: str) -> tuple[SecretMatch, ...]:
+        """
+        Find what of a text that grows is secret, or looks like it; raises TooManyPieces.
+
+        What reaches to its end may still become a secret, or a longer one.
+        """
+        return _Redaction(self._current(), lookalikes=True).find(text, growing=True)
 
     def learn(self) -> None:
         """Take note of what is secret now."""
@@ -142,18 +159,18 @@ class _Redaction:
         found = self.find(text)
         return _replace_secrets(text, found) if found else text
 
-    def find(self, text: str) -> tuple[SecretMatch, ...]:
+    def find(self, text: str, *, growing: bool = False) -> tuple[SecretMatch, ...]:
         """Find all secrets, from left to right; none overlaps another."""
         if len(text) < _MIN_FOUND_CHARS:
             return ()
-        found = list(self._find_known(text))
+        found = list(self._find_known(text, growing=growing))
         if self._lookalikes and len(text) >= _MIN_CREDENTIAL_CHARS:
             alike = (one for shape in find_kinds(text) for one in shape.find(text))
             found += self._effort.each(alike)
         return tuple(_merge_overlaps(sorted(found)))
 
-    def _find_known(self, text: str) -> Iterator[SecretMatch]:
-        return self._effort.each(self._known.find_in(text, self._effort))
+    def _find_known(self, text: str, *, growing: bool = False) -> Iterator[SecretMatch]:
+        return self._effort.each(self._known.find_in(text, self._effort, growing=growing))
 
     def _fields(self, value: dict[str, JsonValue]) -> JsonValue:
         found: dict[str, JsonValue] = {}
@@ -225,7 +242,7 @@ class GrowingText:
         text, begin = self._text[: self._told + _MAX_TAKEN_CHARS], self._told
         end = max(begin, len(text) - _count_held(text))
         try:
-            found = self._redactor.find(text) if end > begin else ()
+            found = self._redactor.find_growing(text) if end > begin else ()
             # What reaches into the end may go on there.
             end = next((max(begin, one.start) for one in found if one.end > end > one.start), end)
             if _is_first_half(text[end - 1 : end]):
@@ -242,6 +259,11 @@ def _count_held(text: str) -> int:
     """Return how many characters at the end may be the beginning of a secret."""
     word = len(text) - len(text.rstrip(_IN_CREDENTIALS))
     return max(word if word <= _MAX_HELD_CHARS else 0, _HELD_CHARS)
+
+
+def _find_open_escape(text: str) -> int:
+    """Return where an escape begins at the end of a text, of which more may come; else its end."""
+    return next((span.start for span in _OPEN_ESCAPE.spans_in(text)), len(text))
 
 
 def _is_first_half(character: str) -> bool:

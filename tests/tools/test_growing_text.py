@@ -1,5 +1,6 @@
 """A text is told while it grows: nothing of a secret in it, and nothing twice."""
 
+from base64 import b64encode
 from collections.abc import Iterable
 
 import pytest
@@ -55,6 +56,33 @@ def test_no_secret_is_told_that_comes_in_pieces(secret: str, mark: str, size: in
 
     assert text.replace(secret, mark).startswith(said)
     assert f"It is {mark} of course" in said
+
+
+@pytest.mark.parametrize("before", ["", "y" * 2_100], ids=["a word", "a word without end"])
+@pytest.mark.parametrize(
+    ("letters", "between"),
+    [
+        pytest.param(cut(SECRET.encode().hex(), 2), " " * 60, id="hex, far apart"),
+        pytest.param(cut(SECRET.encode().hex(), 2), f"\n{'z' * 150} ", id="hex, among words"),
+        pytest.param(cut(b64encode(SECRET.encode()).decode(), 1), "  \n" * 20, id="base64"),
+        pytest.param([f"\\u{{{'0' * 90}{ord(one):x}}}" for one in SECRET], "", id="escapes"),
+        pytest.param([f"&#{'0' * 150}{ord(one)};" for one in SECRET], "", id="references"),
+        pytest.param([f"{'word ' * 30}\n{'more ' * 30}"], "", id="two lines"),
+    ],
+)
+def test_no_secret_is_told_whose_letters_come_far_apart(
+    letters: list[str], between: str, before: str
+) -> None:
+    """By a few letters nobody knows it: no more are told."""
+    few, text = 6, between.join(letters)
+    known = frozenset({SECRET, *letters} if len(letters) == 1 else {SECRET})
+
+    said = told(cut(f"{PROSE}It is {before}{text} of course. {PROSE * 3}", 40), known)
+
+    assert "[redacted]" in said
+    assert "of course" in said
+    places = range(max(1, len(letters) - few + 1))
+    assert not any(between.join(letters[place : place + few]) in said for place in places)
 
 
 def test_the_end_is_held_back_only_for_a_while() -> None:
