@@ -21,6 +21,7 @@ def remove(top: Path) -> None:
     are open. What is left when this is killed can be removed in the same way.
     """
     heap = Path(tempfile.mkdtemp(prefix=f"{top.name.partition('.')[0]}.", dir=top.parent))
+    top.chmod(0o700)  # or who isn't root couldn't move it
     top.rename(heap / "0")
     within = os.open(heap, os.O_RDONLY | os.O_DIRECTORY)
     try:

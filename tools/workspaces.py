@@ -72,6 +72,8 @@ class Workspaces:
             folder.mkdir(exist_ok=True, mode=0o700)
         if (user := derive_uid(run)) is not None:
             os.chown(workspace, user, user)
+        # What runs in it may have closed it, also to a worker that isn't root.
+        workspace.chmod(0o700)
         return workspace
 
     def fill(self, run: str, folder: Path) -> tuple[LeftOut, ...]:

@@ -198,6 +198,24 @@ def test_closed_folders_can_be_removed(workspaces: Workspaces, top: Path) -> Non
     assert [path.name for path in top.parent.iterdir()] == [as_file_name(RUN)]
 
 
+@pytest.mark.parametrize("mode", [0, 0o300, 0o500])
+def test_a_closed_workspace(workspaces: Workspaces, top: Path, mode: int) -> None:
+    """What runs in it may close it to a worker that isn't root: that gets in, and goes back."""
+    (top / "kept").write_text("x")
+    before = workspaces.snapshot(RUN)
+    (top / "more").write_text("y")
+
+    top.chmod(mode)
+    assert workspaces.snapshot(RUN).files == 2
+    top.chmod(mode)
+    assert workspaces.read(RUN, "kept") is not None
+    top.chmod(mode)
+    workspaces.restore(RUN, before.digest)
+
+    assert workspaces.digest(RUN) == before.digest
+    assert [path.name for path in top.parent.iterdir()] == [as_file_name(RUN)]
+
+
 @pytest.mark.slow
 def test_many_files(tmp_path: Path) -> None:
     """As many as there may be are kept; one more is refused, and can be undone."""
