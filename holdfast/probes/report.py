@@ -1,14 +1,19 @@
 """What was found of an endpoint: a report for people and for programs."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.catalogue import PriceList
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import ModelError
+from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import CallUsage
 from holdfast.probes.endpoint import Endpoint
 from holdfast.probes.tries import PROBES, Look, Verdict
+from holdfast.settings import KnownSecrets
+from holdfast.tools.redaction import Redactor
+
+_MAX_DETAIL_CHARS = 500
 
 
 class Finding(Contract):
@@ -39,21 +44,32 @@ async def probe(provider: ProviderAdapter, model: str) -> ProbeReport:
     """
     Ask a *model* of a *provider*, by its name without the provider's, what runs would ask of it.
 
-    Where not even words come, nothing else is asked for.
+    Where not even words come, nothing else is asked for. Its server may quote the key that it was
+    asked with: nothing secret is reported.
     """
-    endpoint = Endpoint(provider, model)
+    endpoint, clear = Endpoint(provider, model), Redactor(KnownSecrets(provider.credentials)).text
     findings: list[Finding] = []
     for name, look in PROBES.items():
         findings += [found async for found in _try(endpoint, name, look)]
         if endpoint.answered_by is None:
             break
     findings.append(await _find_window(endpoint))
+    named = endpoint.answered_by
     return ProbeReport(
         model=f"{provider.provider}:{model}",
-        answered_by=endpoint.answered_by,
-        findings=tuple(findings),
+        answered_by=None if named is None else clear(named),
+        findings=tuple(_clear_secrets(one, clear) for one in findings),
         requests=endpoint.requests,
         usage=endpoint.usage,
+    )
+
+
+def _clear_secrets(found: Finding, clear: Callable[[str], str]) -> Finding:
+    return Finding(
+        probe=found.probe,
+        verdict=found.verdict,
+        detail=shorten(clear(found.detail), _MAX_DETAIL_CHARS),
+        notes=tuple(map(clear, found.notes)),
     )
 
 

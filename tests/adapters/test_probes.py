@@ -2,6 +2,7 @@
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -248,6 +249,25 @@ async def test_where_no_words_come_nothing_else_is_asked(provider: ProviderServe
     assert verdicts(report) == {"words": "refused", "context window": "ok"}
     assert report.requests == len(provider.requests) == 1
     assert DIALECTS["openai"].key not in report.model_dump_json()
+
+
+async def test_no_server_has_its_key_reported(provider: ProviderServer) -> None:
+    """A log keeps the report: of what a server says nothing secret is in it, nor much of it."""
+    # PP-04
+    dialect = DIALECTS["openai"]
+    quoted = b64encode(dialect.key.encode()).decode().rstrip("=")
+    refused: JsonObject = {"error": {"message": f"of {quoted}", "type": "invalid_request_error"}}
+    provider.answer(TONGUES["openai"].words(DAYS))
+    provider.answer(TONGUES["openai"].calls(f"{quoted} {'x' * 5_000}", CLAIM))
+    for _ in range(20):
+        provider.answer(refused, 400)
+
+    report = await probe(dialect.adapter(), "gpt-5.2")
+
+    assert quoted not in report.model_dump_json()
+    assert find(report, "schema").detail.startswith("the call of '[redacted] xxx")
+    assert "of [redacted]" in find(report, "parallel calls").detail
+    assert max(len(one.detail) for one in report.findings) <= 501
 
 
 async def test_the_command_reports_an_endpoint(provider: ProviderServer) -> None:
