@@ -20,7 +20,7 @@ from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run import tool_results
-from holdfast.run.texts import requests
+from holdfast.run.texts import requests as request_texts
 from holdfast.run.texts.figures import dollars, duration, moment, pluralize
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS
 from holdfast.trace import controlled
@@ -300,11 +300,11 @@ def _waits_for(trace: Trace, asked: RequestTrace) -> str:
     so_far = f" ({len(asked.approvals)} of {asked.count} approved)" if asked.count > 1 else ""
     match asked.kind:
         case "question":
-            what = requests.question_line(asked.reason)
+            what = request_texts.question_line(asked.reason)
         case "escalation":
-            what = requests.halt_line(asked.reason)
+            what = request_texts.halt_line(asked.reason)
         case "review":
-            what = requests.review_line(asked.subject, asked.reason)
+            what = request_texts.review_line(asked.subject, asked.reason)
         case "approval":
             what = _describe_approval(trace, asked)
     return shorten(f"{asked.request_id} · {what}") + so_far
@@ -314,7 +314,7 @@ def _describe_approval(trace: Trace, asked: RequestTrace) -> str:
     for call in trace.calls:
         for ruled in call.rulings:
             if ruled.risk and ruled.request_id == asked.request_id:
-                return requests.approval_line(call.call.name, ruled.risk)
+                return request_texts.approval_line(call.call.name, ruled.risk)
     return asked.reason
 
 

@@ -1,6 +1,7 @@
 """The lines of what a run has done for itself."""
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -8,6 +9,8 @@ from holdfast.contracts.calls import ToolSuccess
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.values import AuditLine, Trace, Turn
 from holdfast.trace.words import Line, Tone, describe_timing, short
+
+T = TypeVar("T", AuditLine, BackgroundTask)
 
 _PROJECT = {
     "open_project": ("opened", "not opened"),
@@ -57,12 +60,14 @@ def task_lines(work: BackgroundTask) -> Iterator[Line]:
 
 
 def is_duplicate(trace: Trace, note: AuditLine) -> bool:
-    """Whether an audit line says again what the line of a guardrail, or of an undo, says."""
+    """Whether an audit line says again what another line says."""
     match note.event:
         case "tripwire" | "warning":
             name = note.text.partition(":")[0]
             commands = (
-                work for work in _find_tasks_since_turn(trace, note) if work.guardrail == name
+                work
+                for work in _find_since_turn(trace, note, BackgroundTask)
+                if work.guardrail == name
             )
             failed = any(map(has_failure, commands))
             return failed or any(guarded.has_tripwire(name) for guarded in trace.guardrail_runs)
@@ -73,6 +78,9 @@ def is_duplicate(trace: Trace, note: AuditLine) -> bool:
         case "paused":
             asked = (one.reason for one in trace.requests.values() if one.kind == "escalation")
             return any(reason and note.text.startswith(reason) for reason in asked)
+        case "handed back":
+            said = (one.text for one in _find_since_turn(trace, note, AuditLine))
+            return note.text in said
         case "nobody was told":
             return any(work.kind == "notice" and work.failed for work in trace.background_tasks)
         case _:
@@ -124,14 +132,14 @@ def has_failure(work: BackgroundTask) -> bool:
     return work.failed or (ended is not None and ended[0] != 0)
 
 
-def _find_tasks_since_turn(trace: Trace, note: AuditLine) -> list[BackgroundTask]:
-    """Return what a run had done between its last turn before a line and that line."""
-    found: list[BackgroundTask] = []
+def _find_since_turn(trace: Trace, note: AuditLine, kind: type[T]) -> list[T]:
+    """Return what of a kind stands between the last turn before a line and that line."""
+    found: list[T] = []
     for entry in trace.entries:
         if entry is note:
             break
         if isinstance(entry, Turn):
             found = []
-        elif isinstance(entry, BackgroundTask):
+        elif isinstance(entry, kind):
             found.append(entry)
     return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from temporalio.api.common.v1 import Payload
@@ -45,7 +45,8 @@ class Operation:
     """
     Something that a run had done, as it was asked for. What a local one was given isn't kept.
 
-    `name` is the type of the activity or workflow, `run_id` the id of a child run.
+    `name` is the type of the activity or workflow, `run_id` the id of a child run, `limit` how
+    long the server tries.
     """
 
     kind: Literal["activity", "local", "child"]
@@ -56,6 +57,7 @@ class Operation:
     summary: str = ""
     task_queue: str = ""
     run_id: str = ""
+    limit: timedelta = timedelta(0)
 
 
 class Outcome(NamedTuple):
@@ -148,6 +150,7 @@ class OperationReader:
                 given=scheduled.input.payloads,
                 summary=read_summary(event),
                 task_queue=scheduled.task_queue.name,
+                limit=scheduled.schedule_to_close_timeout.ToTimedelta(),
             )
         )
 

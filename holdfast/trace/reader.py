@@ -19,6 +19,7 @@ from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.state import RunState
 from holdfast.run import tool_results
 from holdfast.run.summaries import find_provider_wait
+from holdfast.run.texts.figures import duration
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.carried import restore_state, take_over
 from holdfast.trace.operations import Operation, OperationReader, Outcome, Work
@@ -205,7 +206,8 @@ class TraceReader:
             case "activity", "mark_judged":
                 return None
             case "activity", "find_worker":
-                said = f"it goes on with {operation.summary}, or after ten minutes without"
+                longest = duration(operation.limit)
+                said = f"it goes on with {operation.summary}, or after {longest} without"
                 return self._chronicle.add_audit_line("handed back", said, operation.at)
             case _:
                 own = begin_own(self._chronicle, operation)

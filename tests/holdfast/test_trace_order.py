@@ -76,8 +76,25 @@ async def test_what_is_said_while_a_call_waits_stands_before_its_approval(
 def test_a_run_that_looks_for_a_worker_says_for_how_long() -> None:
     """Whoever reads the trace meanwhile knows that it ends by itself."""
     written = Written()
-    written.looks_for("a worker that has tool 'send'")
+    written.looks_for("a worker that has tool 'send'", 600)
+    written.looks_for("a worker that has agent 'it'", 90)
 
     assert [one.text for one in read(written).audit_lines] == [
-        "it goes on with a worker that has tool 'send', or after ten minutes without"
+        "it goes on with a worker that has tool 'send', or after 10m 0s without",
+        "it goes on with a worker that has agent 'it', or after 1m 30s without",
+    ]
+
+
+def test_a_run_that_looks_again_says_so_once_a_turn() -> None:
+    """A worker that lacks the code takes it again and again, and there is nothing new in that."""
+    written = Written()
+    for _ in range(2):
+        written.looks_for("a worker that has tool 'send'", 600)
+        written.looks_for("a worker that has tool 'send'", 600)
+        written.asked()
+
+    said = [f"{line.label} {line.text}"[:17] for line in lines(read(written))]
+    assert said[2:] == [
+        *("note handed back:", "turn 1 scripted:i"),
+        *("note handed back:", "turn 2 scripted:i"),
     ]

@@ -146,9 +146,9 @@ class Written:
     def judged(self, *verdicts: Verdict) -> None:
         self._marker("judge", Verdicts(verdicts=verdicts, execution=EXECUTION))
 
-    def looks_for(self, summary: str) -> None:
-        """Have the run look for a worker that has what the one before lacked."""
-        self._scheduled("find_worker", None, summary=summary)
+    def looks_for(self, summary: str, seconds: int) -> None:
+        """Have the run look for a worker that has what the one before lacked, for so long."""
+        self._scheduled("find_worker", None, summary=summary, limit=f"{seconds}s")
 
     def runs(self, tool: str, result: ToolResult | None = None, **invocation: object) -> None:
         """Have a tool run; without a result it is cut off after four seconds."""
@@ -166,10 +166,13 @@ class Written:
             failure={"message": "cut off", "timeoutFailureInfo": timeout},
         )
 
-    def _scheduled(self, name: str, given: object, queue: str = QUEUE, summary: str = "") -> int:
+    def _scheduled(
+        self, name: str, given: object, queue: str = QUEUE, summary: str = "", limit: str = "0s"
+    ) -> int:
         number = self._add(
             "ACTIVITY_TASK_SCHEDULED",
             summary=summary,
+            scheduleToCloseTimeout=limit,
             activityType={"name": name},
             taskQueue={"name": queue},
             input=payloads(given),
