@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -12,16 +14,17 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from temporalio.workflow import NondeterminismError
 
 from examples.reconcile.app import app as reconcile
-from holdfast import worker
+from holdfast import Agent, App, worker
 from holdfast.contracts.base import digest
+from holdfast.contracts.run import RunResult
 from holdfast.runner import build_replayer
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
 from holdfast.workflows.agent_run import AgentRun
 from tests.durability.changed_run import ChangedRun
-from tests.running import Runs
-from tests.sample import scripted
+from tests.running import Run, Runs
+from tests.sample import TOOLS, scripted
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,29 +61,45 @@ async def test_a_plain_client_needs_nothing_of_ours(
     assert len((tmp_path / ".holdfast" / "outbox.jsonl").read_text().splitlines()) == 1
 
 
+def shown_commands(runs: Runs, run_id: str) -> list[list[str]]:
+    """Return the commands that docs/plain_client.md shows, for another run and queue."""
+    page = (ROOT / "docs" / "plain_client.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    said = block.replace("\\\n", " ").replace("my-run", run_id)
+    said = said.replace("--task-queue holdfast", f"--task-queue {runs.queue}")
+    return [shlex.split(line) for line in said.splitlines()]
+
+
 async def test_the_temporal_command_line_is_enough(runs: Runs) -> None:
-    """Start, query, signal and result, with nothing but Temporal's own command."""
+    """What the page for other languages shows, word by word, one after the other."""
     address = runs.client.service_client.config.target_host
     temporal = str(Path(sys.executable).with_name("temporal"))
-    run = ("--workflow-id", f"by-hand-{runs.queue}", "--address", address)
-    brief = json.dumps({"agent": "it", "input": "go"})
-    approval = json.dumps({"request_id": "req-1", "decision": "approve", "approver": "me"})
-    async with runs.working(scripted([call("send", log="/dev/null", text="x"), say("sent")])):
-        await output(
-            *(temporal, "workflow", "start", "--type", "AgentRun", *run),
-            *("--task-queue", runs.queue, "--input", brief),
+    asks = [call("send", log="/dev/null", text=text) for text in "xy"]
+    agent = Agent(name="reconciler", instructions="Send it.", models=["scripted:it"], tools=TOOLS)
+    run_id = f"by-hand-{runs.queue}"
+    run = Run(runs.client.get_workflow_handle(run_id, result_type=RunResult))
+    asks_then = {"start": "req-1", "decide": "req-2"}
+    said: dict[str, str] = {}
+    async with runs.working(App(agents=[agent], scripts={"it": [*asks, say("sent")]})):
+        for command in shown_commands(runs, run_id):
+            name = command[command.index("--name") + 1] if "--name" in command else command[2]
+            said[name] = await output(temporal, *command[1:], "--address", address)
+            while (asked := asks_then.get(name)) and asked not in str(await run.pending()):
+                pass
+        followed = await output(
+            *(temporal, "workflow", "show", "--workflow-id", run_id, "--follow"),
+            *("--address", address),
         )
-        while "req-1" not in (
-            pending := await output(temporal, "workflow", "query", "--name", "pending", *run)
-        ):
-            pass
-        await output(
-            *(temporal, "workflow", "signal", "--name", "approval", "--input", approval, *run)
-        )
-        result = await output(temporal, "workflow", "result", *run)
+        end = await run.result()
 
-    assert "send(log=" in pending
-    assert "completed" in result
+    assert [*said] == ["start", "pending", "steer", "decide", "stop", "result"]
+    assert "send(log=" in said["pending"]
+    assert "accepted" in said["decide"]
+    assert "stopped by a person" in said["result"]
+    assert end.stop is not None
+    assert end.stop.ended_by == "dana"
+    assert [one.tool for one in end.effects] == ["send"]
+    assert "WorkflowExecutionCompleted" in followed
 
 
 async def test_an_exported_history_replays(runs: Runs) -> None:

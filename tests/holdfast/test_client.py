@@ -24,6 +24,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import Agent, App, Budget, HoldfastError, worker
 from holdfast.client import Holdfast, MessageRefused, NoWorker, PendingRequest, Run
+from holdfast.client.event_data import AnswerReleased
 from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Question, Request
 from holdfast.testing import Script, call, say
@@ -353,12 +354,14 @@ async def test_a_codec_makes_history_unreadable_but_for_its_own(client: Client) 
         await run.approve(request.request_id, approver="zoe")
         result = await run.result()
         trace = read_trace(await run.history())
+        told = [event.data async for event in run.events()]
     plain = Holdfast(Client(client.service_client, data_converter=replace(client.data_converter)))
     raw = b"".join(
         one.SerializeToString() for one in (await plain.run(run.id).history())[0].events
     )
 
     assert trace.result == result
+    assert [one.text for one in told if isinstance(one, AnswerReleased)] == ["It was sent."]
     assert "tell nobody" in str(trace.brief)
     assert [one.approver for one in trace.requests["req-1"].approvals] == ["zoe"]
     assert b"tell nobody" not in raw
