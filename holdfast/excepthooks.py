@@ -21,7 +21,7 @@ def capture() -> None:
     logging.captureWarnings(capture=True)
     # A line that can't be written would be printed with all that it was to say.
     logging.raiseExceptions = False
-    sys.excepthook = _log_error
+    sys.excepthook = _log_uncaught
     sys.unraisablehook = lambda lost: _log_error(
         lost.exc_type, lost.exc_value, lost.exc_traceback, lost.err_msg or "an error was lost"
     )
@@ -30,11 +30,19 @@ def capture() -> None:
     )
 
 
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Say what ended this process, unless somebody did by Ctrl-C: nothing has failed then."""
+    if not issubclass(kind, KeyboardInterrupt):
+        _log_error(kind, error, trace, "this process has failed")
+
+
 def _log_error(
     kind: type[BaseException],
     error: BaseException | None,
     trace: TracebackType | None,
-    event: str = "this process has failed",
+    event: str,
 ) -> None:
     if not issubclass(kind, SystemExit):
         logging.getLogger("holdfast").error("%s", event, exc_info=(kind, error or kind(), trace))

@@ -1,5 +1,6 @@
 """What the command line says when something is wrong: one line, an exit code, no traceback."""
 
+import signal
 import socket
 import subprocess
 import sys
@@ -184,3 +185,13 @@ def assert_one_line(ended: Ended, said: str) -> None:
     assert ended.err.startswith("holdfast: ")
     assert ended.err.count("\n") == 1
     assert said in ended.err
+
+
+def test_ctrl_c_before_a_command_begins_says_nothing() -> None:
+    """What somebody ended has not failed, though Python was still reading what it takes."""
+    script = "from holdfast import cli; cli.capture(); raise KeyboardInterrupt"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False
+    )
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGINT, b"", b"")
