@@ -29,6 +29,7 @@ from holdfast.contracts.signals import (
 )
 from holdfast.policy.trust import normalize_name
 from holdfast.tools.values.answers import find_answer_flaw
+from holdfast.trace.values import Trace
 
 RETRY_SECONDS = 1.0
 """Seconds until a run that didn't answer is asked again."""
@@ -55,10 +56,11 @@ class ApprovalPrompt:
         self._reading: asyncio.Task[Message] | None = None
         self._user = options.login()
 
-    def set_open_requests(self, open_ids: Collection[str], requester: str) -> None:
-        """Take note of which requests are open now, and of whom the run works for."""
+    def set_open_requests(self, trace: Trace) -> None:
+        """Take note of which requests are open now, those of parts too, and for whom it works."""
+        open_ids = [*(asked.request_id for asked in trace.waiting), *trace.relayed]
         self._open = open_ids
-        self._requester = requester
+        self._requester = trace.brief.actor if trace.brief else ""
         self._changed.set()
         if self._reading is not None and self._reading.get_name() not in open_ids:
             self._reading.cancel()

@@ -160,9 +160,7 @@ class _Chat:
                         continue
                     if step is not None and self._out.is_terminal:
                         self._take(step)
-                    trace = stream.trace
-                    waiting = [asked.request_id for asked in trace.waiting]
-                    prompt.set_open_requests(waiting, trace.brief.actor if trace.brief else "")
+                    prompt.set_open_requests(stream.trace)
         finally:
             await prompt.close()
 

@@ -91,8 +91,7 @@ class Watch:
             self._tell(idle)
         lines = list(self._progress.fresh(trace))
         interrupted = self._prompt.question
-        open_ids = [*(asked.request_id for asked in trace.waiting), *trace.relayed]
-        self._prompt.set_open_requests(open_ids, trace.brief.actor if trace.brief else "")
+        self._prompt.set_open_requests(trace)
         if not lines:
             return
         self._out.end_words()

@@ -11,6 +11,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.holdfast.commands import ended, holdfast, seen, started, terminal
 from tests.sample import TOOLS, told
+from tests.workflows.delegating import FOUND, RESEARCHER, ask
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -22,10 +23,18 @@ def _echo(turn: ScriptTurn) -> Reply:
 SCRIPTS = {
     "echoer": _echo,
     "sender": [call("send", log="/dev/null", text="hello"), told],
+    "desk": [ask("tides"), say("It is so.")],
+    "researcher": [call("send", log="/dev/null", text="hello"), FOUND],
 }
 APP = App(
     agents=[
-        Agent(name=name, instructions="Talk.", models=[f"scripted:{name}"], tools=TOOLS)
+        Agent(
+            name=name,
+            instructions="Talk.",
+            models=[f"scripted:{name}"],
+            tools=TOOLS,
+            subagents=[RESEARCHER] if name == "desk" else [],
+        )
         for name in SCRIPTS
     ],
     scripts=SCRIPTS,
@@ -60,23 +69,32 @@ async def test_a_message_a_line(client: Client, name: str) -> None:
     assert name not in runs.out
 
 
-async def test_what_waits_is_asked_in_place(client: Client, name: str) -> None:
+@pytest.mark.parametrize(
+    ("agent", "answer"),
+    [
+        pytest.param("sender", "send ", id="by itself"),
+        pytest.param("desk", "It is so.", id="by who works for it"),
+    ],
+)
+async def test_what_waits_is_asked_in_place(
+    client: Client, name: str, agent: str, answer: str
+) -> None:
     """On a terminal; then the answer stands below, and the next message is typed."""
     async with (
         worker.run_worker(client, APP),
-        terminal("chat", "sender", "--session", name, "--actor", "eve") as talking,
+        terminal("chat", agent, "--session", name, "--actor", "eve") as talking,
     ):
         await talking.says("> ")
         talking.types("send it")
         await talking.says("approve? [y/n, Enter: later]")
         talking.types("y")
-        await talking.says("send ")
+        await talking.says(answer)
         await talking.says("> ")
         talking.types("\x04")
         code = await talking.code()
 
     assert code == 0
-    assert "holdfast chat sender --session" in talking.shown
+    assert f"holdfast chat {agent} --session" in talking.shown
 
 
 async def test_ctrl_c_leaves_it_open(client: Client, name: str) -> None:
