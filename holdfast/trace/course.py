@@ -24,11 +24,11 @@ def call_lines(trace: Trace, call: Call) -> Iterator[Line]:
             case DecisionTrace():
                 yield from with_time(_decision_lines(trace, call, step, before), step.at)
                 before = step
-            case AuxiliaryCall(purpose="draft", result=result) if result is not None:
-                text = f"{step.tool} {_outcome(step, result)}"
-                yield Line("draft", text, _tone(result), indented=True, at=step.ended_at)
-            case AuxiliaryCall(result=result) if result is not None:
+            case AuxiliaryCall(purpose="reconcile", result=result) if result is not None:
                 yield from with_time(_reconcile_lines(call, step, result), step.ended_at)
+            case AuxiliaryCall(purpose=purpose, result=result) if result is not None:
+                text = f"{step.tool} {_outcome(step, result)}"
+                yield Line(purpose, text, _tone(result), indented=True, at=step.ended_at)
             case AuxiliaryCall():
                 continue
     if call.result is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
+from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
 from holdfast.run.texts.figures import dollars, duration, moment, pluralize
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.course import call_lines, escalation_lines, message_line
@@ -138,7 +139,7 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
                 yield from call_lines(trace, call)
         case RunRequest(request_id=request_id):
             yield from escalation_lines(trace.requests[request_id])
-        case MessageTrace():
+        case MessageTrace() if entry.signal not in RELAYED_SIGNALS or entry.accepted is False:
             yield message_line(entry)
         case GuardrailRun():
             yield from guardrail_lines(entry)
@@ -154,7 +155,7 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
             name = _EVENT_LABELS.get(entry.event, entry.event)
             text = short(entry.text if name == "noted" else f"{name}: {entry.text}")
             yield Line("fault" if fault else "note", text, "bad" if fault else "quiet")
-        case AuditLine():
+        case AuditLine() | MessageTrace():
             return
 
 

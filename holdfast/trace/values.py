@@ -109,7 +109,11 @@ class _ToolRun:
 
 @dataclass(frozen=True, kw_only=True)
 class AuxiliaryCall(_ToolRun):
-    """A tool that ran for a call: to draft what it would commit, or to find out if it happened."""
+    """
+    A tool that ran for a call.
+
+    To draft what it would commit, to find out if it happened, or to prepare who takes over.
+    """
 
     tool: str
     purpose: Literal["draft", "reconcile", "prepare"]

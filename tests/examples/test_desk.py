@@ -21,6 +21,9 @@ async def test_the_demo_ends_well(tmp_path: Path) -> None:
 
     assert "approved 3-shipping/req-1 of desk-" in said
     assert "is on its way. 29.00 was refunded." in said
+    assert "prepare load_case ok" in said
+    assert "nobody knows" not in said
+    assert "history-service" not in said  # what parts tell their run is for no person
     assert len(list((tmp_path / ".holdfast" / "parcels").iterdir())) == 1
 
 
