@@ -176,6 +176,6 @@ async function main(command: string, id: string, ...given: string[]) {
 }
 
 main(...(process.argv.slice(2) as [string, string])).catch((error: unknown) => {
-  console.error(error instanceof WorkflowNotFoundError ? "there is no such run" : error);
+  console.error(error instanceof WorkflowNotFoundError ? "there is no such run, or it is over" : error);
   process.exitCode = 1;
 });
