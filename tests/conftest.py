@@ -18,6 +18,7 @@ from holdfast import settings
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.dev_server import dev_server
 from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.worker import GC_THRESHOLDS
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_adapters_at, serving
 from tests.memory.runs import MemoryRuns
@@ -49,12 +50,13 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays to the end: the garbage collector never looks through it."""
+    """What is collected stays to the end: nobody looks through it, as in a worker's process."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
 
 
