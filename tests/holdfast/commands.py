@@ -12,7 +12,7 @@ import sys
 import tempfile
 import termios
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -76,22 +76,49 @@ def forked(*arguments: str) -> Ended:
     return _ask(_forker(), arguments, "")
 
 
+class Forked:
+    """A command in a process that was forked, with these streams."""
+
+    def __init__(
+        self, forker: Forker, arguments: tuple[str, ...], streams: list[int], *, is_session: bool
+    ) -> None:
+        environment = dict(os.environ)  # noqa: TID251 -- to hand it on
+        asking = {
+            "arguments": arguments,
+            "folder": str(ROOT),
+            "environment": environment,
+            "is_session": is_session,
+        }
+        self._told, its = socket.socketpair()
+        with its:
+            said = json.dumps(asking).encode()
+            socket.send_fds(forker.asked, [said], [its.fileno(), *streams])
+
+    def wait(self) -> int:
+        """Wait for the end of the command, and return its exit code."""
+        with self._told.makefile("rb") as told:
+            return int(told.read().split()[1])
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        self._told.close()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        process, _, _ = self._told.recv(16, socket.MSG_PEEK).partition(b" ")
+        os.kill(int(process), number)
+
+
 def _ask(forker: Forker, arguments: tuple[str, ...], stdin: str) -> Ended:
-    environment = dict(os.environ)  # noqa: TID251 -- to hand it on
-    asking = {"arguments": arguments, "folder": str(ROOT), "environment": environment}
-    mine, its = socket.socketpair()
     with (
-        mine,
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as err,
     ):
         given.write(stdin.encode())
         given.seek(0)
-        with its:
-            files = [its.fileno(), given.fileno(), out.fileno(), err.fileno()]
-            socket.send_fds(forker.asked, [json.dumps(asking).encode()], files)
-        code = int(mine.recv(16))
+        streams = [given.fileno(), out.fileno(), err.fileno()]
+        with closing(Forked(forker, arguments, streams, is_session=False)) as command:
+            code = command.wait()
         out.seek(0)
         err.seek(0)
         return Ended(code, out.read().decode(), err.read().decode())
@@ -125,9 +152,9 @@ async def seen(run: str) -> tuple[str, str, str]:
 class Terminal:
     """A command on a terminal of its own, and somebody who types."""
 
-    def __init__(self, end: int, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, end: int, command: Forked) -> None:
         self._end = end
-        self._process = process
+        self._command = command
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self.shown = ""
         self._heard = 0
@@ -143,7 +170,7 @@ class Terminal:
 
     def interrupts(self) -> None:
         """Press Ctrl-C."""
-        self._process.send_signal(signal.SIGINT)
+        self._command.send_signal(signal.SIGINT)
 
     async def code(self) -> int:
         """Read what is left, and return the exit code."""
@@ -152,7 +179,7 @@ class Terminal:
                 pass
         except OSError:
             pass  # a terminal whose command has gone
-        return await self._process.wait()
+        return await asyncio.to_thread(self._command.wait)
 
     async def _read(self) -> bytes:
         piece = await asyncio.to_thread(os.read, self._end, 4096)
@@ -165,14 +192,7 @@ async def terminal(*arguments: str, columns: int = 0) -> AsyncGenerator[Terminal
     """Start a command on a terminal; one with no columns doesn't say how wide it is."""
     mine, its = pty.openpty()
     termios.tcsetwinsize(its, (24, columns))
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "holdfast.cli.main", *arguments),
-        cwd=ROOT,
-        stdin=its,
-        stdout=its,
-        stderr=its,
-        start_new_session=True,
-    )
-    os.close(its)
-    yield Terminal(mine, process)
+    with closing(Forked(_forker(), arguments, [its] * 3, is_session=True)) as command:
+        os.close(its)
+        yield Terminal(mine, command)
     os.close(mine)

@@ -21,6 +21,7 @@ class Asking(NamedTuple):
     arguments: list[str]
     folder: str
     environment: dict[str, str]
+    is_session: bool
 
 
 def serve() -> None:
@@ -43,7 +44,7 @@ def serve() -> None:
 
 
 def _watch(asking: Asking, files: list[int]) -> None:
-    """Run a command, and tell how it ended."""
+    """Run a command; tell which process it is, and how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     answer, *streams = files
     child = os.fork()
@@ -53,12 +54,18 @@ def _watch(asking: Asking, files: list[int]) -> None:
             os.dup2(stream, number)
             os.close(stream)
         _command(asking)
+    os.write(answer, f"{child} ".encode())
     _, status = os.waitpid(child, 0)
     os.write(answer, str(os.waitstatus_to_exitcode(status)).encode())
     os._exit(0)
 
 
 def _command(asking: Asking) -> None:
+    if asking.is_session:
+        os.setsid()
+    # Which are a terminal's now, if they are.
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115 -- to its end
+    sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115 -- the same
     os.chdir(asking.folder)
     environment = os.environ  # noqa: TID251 -- for the command, which reads it
     environment.clear()
