@@ -123,7 +123,7 @@ async def test_no_error_is_endless(
 ) -> None:
     """What a server says of its failure is bounded too."""
     monkeypatch.setattr(meter, "MAX_EVENT_BYTES", MEGABYTE)
-    async with serving(flooding(repeat(b'{"error":'), JSON, "500 x")) as address:
+    async with serving(flooding(repeat(b'{"error":' * 1000), JSON, "500 x")) as address:
         reach(address)
         error = await failure(adapter, dialect)
 
