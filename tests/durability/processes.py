@@ -6,21 +6,30 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
+from tests.holdfast.commands import Forked
+
 ROOT = Path(__file__).parents[2]
 
-# What Python runs as a worker; the image does so, too (deploy/Dockerfile).
-SCRIPT = ("worker.py",)
 
-
-class Process:
+class Process(Protocol):
     """A process that can be started again after it was killed."""
+
+    async def start(self) -> None: ...
+
+    async def kill(self) -> None:
+        """End it as a power cut would."""
+        ...
+
+
+class Program(Process):
+    """A program in a process of its own."""
 
     def __init__(self, *command: str, environment: dict[str, str]) -> None:
         self._command = command
@@ -37,26 +46,52 @@ class Process:
         )
 
     async def kill(self) -> None:
-        """End it as a power cut would."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(signal.SIGKILL)
             await self._process.wait()
 
 
+class Worker(Process):
+    """The product's worker for an app, in a process that needn't import it first."""
+
+    def __init__(self, port: int, app: str, home: Path) -> None:
+        self._app = app
+        self._environment = {
+            "TEMPORAL_ADDRESS": f"127.0.0.1:{port}",
+            "HOLDFAST_HOME": str(home),
+        }
+        self._command: Forked | None = None
+
+    async def start(self) -> None:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        self._command = Forked(("worker", self._app), [nothing] * 3, self._environment)
+        os.close(nothing)
+
+    async def kill(self) -> None:
+        if self._command is not None:
+            with closing(self._command) as command, suppress(ProcessLookupError):
+                command.send_signal(signal.SIGKILL)
+                await asyncio.to_thread(command.wait)
+            self._command = None
+
+
 def server(port: int, database: Path) -> Process:
-    """A Temporal server that keeps its state in a file."""
+    """A Temporal server that keeps its state in a file, as the embedded one does."""
     options = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000")
-    return Process(
+    pragmas = ("--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL")
+    return Program(
         str(Path(sys.executable).with_name("temporal")),
         *("server", "start-dev", "--headless", "--port", str(port), "--db-filename"),
-        *(str(database), *options),
+        *(str(database), *options, *pragmas),
         environment={},
     )
 
 
-def worker(port: int, app: str, home: Path, script: Sequence[str] = SCRIPT) -> Process:
-    """The product's worker for an app."""
-    return Process(
+def worker(port: int, app: str, home: Path, script: Sequence[str] | None = None) -> Process:
+    """The product's worker for an app; one with a *script* is all that Python runs."""
+    if script is None:
+        return Worker(port, app, home)
+    return Program(
         *(sys.executable, *script, app),
         environment={"TEMPORAL_ADDRESS": f"127.0.0.1:{port}", "HOLDFAST_HOME": str(home)},
     )
@@ -84,7 +119,7 @@ class Deployed(NamedTuple):
 
 @asynccontextmanager
 async def deployed(
-    app: str, folder: Path, script: Sequence[str] = SCRIPT
+    app: str, folder: Path, script: Sequence[str] | None = None
 ) -> AsyncGenerator[Deployed]:
     """Have a server and a worker for an app while the block lasts; their files are in a folder."""
     port = free_port()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import termios
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, closing
 from functools import cache
 from pathlib import Path
@@ -68,25 +68,30 @@ async def ended(process: asyncio.subprocess.Process, stdin: str = "") -> Ended:
 
 async def holdfast(*arguments: str, stdin: str = "") -> Ended:
     """Run a command to its end, in a process that needn't import it first."""
-    return await asyncio.to_thread(_ask, _forker(), arguments, stdin)
+    return await asyncio.to_thread(_ask, arguments, stdin)
 
 
 def forked(*arguments: str) -> Ended:
     """The same, where no event loop waits."""
-    return _ask(_forker(), arguments, "")
+    return _ask(arguments, "")
 
 
 class Forked:
     """A command in a process that was forked, with these streams."""
 
     def __init__(
-        self, forker: Forker, arguments: tuple[str, ...], streams: list[int], *, is_session: bool
+        self,
+        arguments: tuple[str, ...],
+        streams: list[int],
+        environment: Mapping[str, str] | None = None,
+        *,
+        is_session: bool = False,
     ) -> None:
-        environment = dict(os.environ)  # noqa: TID251 -- to hand it on
+        forker = _forker()
         asking = {
             "arguments": arguments,
             "folder": str(ROOT),
-            "environment": environment,
+            "environment": {**os.environ, **(environment or {})},  # noqa: TID251 -- to hand it on
             "is_session": is_session,
         }
         self._told, its = socket.socketpair()
@@ -108,7 +113,7 @@ class Forked:
         os.kill(int(process), number)
 
 
-def _ask(forker: Forker, arguments: tuple[str, ...], stdin: str) -> Ended:
+def _ask(arguments: tuple[str, ...], stdin: str) -> Ended:
     with (
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as out,
@@ -117,7 +122,7 @@ def _ask(forker: Forker, arguments: tuple[str, ...], stdin: str) -> Ended:
         given.write(stdin.encode())
         given.seek(0)
         streams = [given.fileno(), out.fileno(), err.fileno()]
-        with closing(Forked(forker, arguments, streams, is_session=False)) as command:
+        with closing(Forked(arguments, streams)) as command:
             code = command.wait()
         out.seek(0)
         err.seek(0)
@@ -192,7 +197,7 @@ async def terminal(*arguments: str, columns: int = 0) -> AsyncGenerator[Terminal
     """Start a command on a terminal; one with no columns doesn't say how wide it is."""
     mine, its = pty.openpty()
     termios.tcsetwinsize(its, (24, columns))
-    with closing(Forked(_forker(), arguments, [its] * 3, is_session=True)) as command:
+    with closing(Forked(arguments, [its] * 3, is_session=True)) as command:
         os.close(its)
         yield Terminal(mine, command)
     os.close(mine)
