@@ -2,10 +2,10 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
+from itertools import count
 from typing import Protocol, TypeVar
 from uuid import uuid4
 
@@ -41,6 +41,12 @@ DAY = 24 * 3600.0
 MAX_PAUSE = 0.1
 # What an RPC ends with for which the client, or the server on its behalf, waited too long.
 GIVEN_UP = (RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED)
+
+
+def growing_pauses() -> Iterator[float]:
+    """How long to wait between questions, in seconds: each costs two processes CPU."""
+    for number in count():
+        yield min(0.02 * number, MAX_PAUSE)
 
 
 class AnyRun(ABC):
@@ -151,7 +157,7 @@ class Run(AnyRun):
 
     def __init__(self, handle: WorkflowHandle[object, RunResult]) -> None:
         self.handle = handle
-        self._asked = Counter[str]()
+        self._pauses = dict[str, Iterator[float]]()
 
     @property
     def first_execution(self) -> str:
@@ -164,9 +170,8 @@ class Run(AnyRun):
 
     async def query(self, name: str, answer: type[Answer], *arguments: JsonValue) -> Answer:
         """Ask; who asks the same again, with no word to the run in between, waits for longer."""
-        question = f"{name} {arguments}"
-        await asyncio.sleep(min(0.02 * self._asked[question], MAX_PAUSE))
-        self._asked[question] += 1
+        pauses = self._pauses.setdefault(f"{name} {arguments}", growing_pauses())
+        await asyncio.sleep(next(pauses))
         for _ in range(2):
             try:
                 return await self.handle.query(name, args=arguments, result_type=answer)
@@ -191,11 +196,11 @@ class Run(AnyRun):
         await asyncio.sleep(0.02)
 
     async def signal(self, name: str, argument: JsonValue) -> None:
-        self._asked.clear()
+        self._pauses.clear()
         await self.handle.signal(name, argument)
 
     async def decide(self, *arguments: JsonValue) -> MessageOutcome:
-        self._asked.clear()
+        self._pauses.clear()
         return await self.handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK
             "decide", args=arguments, result_type=MessageOutcome
         )

@@ -21,7 +21,7 @@ from holdfast.contracts.sessions.messages import ConversationPage, SessionReport
 from holdfast.histories import fetch
 from holdfast.runner import build_replayer
 from holdfast.workflows.agent_session import AgentSession
-from tests.running import Runs
+from tests.running import Runs, growing_pauses
 
 
 class Talk:
@@ -77,8 +77,9 @@ class Talk:
     async def outcome(self, message_id: str, state: str = "done") -> JsonObject:
         """Wait until the work on a message stands so."""
         about: JsonObject = {"message_id": message_id}
+        pauses = growing_pauses()
         while (found := await self.ask("outcome", about))["state"] != state:  # noqa: ASYNC110 -- it is elsewhere
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(next(pauses))
         return found
 
     async def answer(self, message_id: str) -> JsonValue:
@@ -124,8 +125,9 @@ class Talk:
 
     async def asked(self) -> JsonObject:
         """Wait until something waits for a person, and return the first of it."""
+        pauses = growing_pauses()
         while not (found := await self.handle.query("pending", result_type=list)):  # noqa: ASYNC110 -- it is elsewhere
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(next(pauses))
         return found[0]
 
     async def closed(self) -> WorkflowExecutionStatus | None:
