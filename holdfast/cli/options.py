@@ -3,6 +3,7 @@
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Annotated, ParamSpec, TypeAlias
 
 import typer
@@ -36,6 +37,20 @@ RunOrFile: TypeAlias = Annotated[
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonLines: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print events as they come, each as JSON on a line.")
+]
+InputFile: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Text that follows the goal, or is the goal.")
+]
+Actor: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Whom the run acts for, who can't approve it; you unless given."),
+]
+Models: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="NAME", help="One of the agent's models to ask; repeatable."),
+]
+Wait: TypeAlias = Annotated[
+    bool, typer.Option("--wait/--detach", help="Show progress until the end, or just start.")
 ]
 MaxSteps: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", help="Limit on model calls.")

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, NamedTuple, NoReturn, TypeAlias
+from typing import Annotated, NamedTuple, NoReturn
 
 import typer
 from temporalio.client import WorkflowExecutionStatus
@@ -35,37 +35,22 @@ EXIT_STOPPED = 3
 MAX_NUMBERED_RETRIES = 100
 """So many ids are tried for a retry before somebody has to choose one."""
 
-InputFile: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Text that follows the goal, or is the goal.")
-]
-Actor: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="Whom the run acts for, who can't approve it; you unless given."),
-]
-Models: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--model", metavar="NAME", help="One of the agent's models to ask; repeatable."),
-]
-Wait: TypeAlias = Annotated[
-    bool, typer.Option("--wait/--detach", help="Show progress until the end, or just start.")
-]
-
 
 @blocking
 async def run(
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="The name of the agent.")],
     goal: Annotated[str, typer.Argument(metavar="GOAL", help="What it shall do.")] = "",
     *,
-    input_file: InputFile = None,
-    wait: Wait = True,
+    input_file: options.InputFile = None,
+    wait: options.Wait = True,
     id: Annotated[str | None, typer.Option(metavar="ID", help="The id of the run.")] = None,
     tenant: Annotated[str | None, typer.Option(help="The tenant that the run acts for.")] = None,
-    actor: Actor = None,
+    actor: options.Actor = None,
     session: Annotated[str | None, typer.Option(help="The session that it belongs to.")] = None,
     domain: Annotated[str | None, typer.Option(help="What it is about, as in payments.")] = None,
     task_kind: Annotated[str | None, typer.Option(help="What kind of task it is.")] = None,
     queue: Annotated[str | None, typer.Option(help="Where its app is, as in desk.")] = None,
-    models: Models = None,
+    models: options.Models = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Change nothing before somebody approves its plan.")
     ] = False,
@@ -103,13 +88,13 @@ async def run(
 async def retry(
     run: options.RunId,
     *,
-    wait: Wait = True,
+    wait: options.Wait = True,
     id: Annotated[
         str | None,
         typer.Option(metavar="ID", help="The id of the new run; RUN-retry-N if left out."),
     ] = None,
     actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
-    models: Models = None,
+    models: options.Models = None,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
@@ -132,13 +117,13 @@ async def fork(
     run: options.RunId,
     *,
     at: Annotated[int, typer.Option(metavar="TURN", min=1, help="The turn that is taken anew.")],
-    wait: Wait = True,
+    wait: options.Wait = True,
     id: Annotated[
         str | None,
         typer.Option(metavar="ID", help="The id of the new run; RUN-fork-N if left out."),
     ] = None,
     actor: Annotated[str | None, typer.Option(help="The person that the run acts for.")] = None,
-    models: Models = None,
+    models: options.Models = None,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
