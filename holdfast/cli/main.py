@@ -30,7 +30,7 @@ COMMANDS = {
     "worker": ("dev:worker", "Work for an app until Ctrl-C or SIGTERM."),
     "run": ("runs:run", "Start a run."),
     "watch": (
-        "runs:watch",
+        "watching:watch",
         "Follow a run that exists, as 'run' does, until it ends; Ctrl-C leaves it to itself.",
     ),
     "chat": ("sessions:chat", "Talk with an agent, a message a line, until Ctrl-D or Ctrl-C."),

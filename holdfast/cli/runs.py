@@ -1,11 +1,9 @@
 """Commands that start runs, look at them and steer them."""
 
-import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, NamedTuple, NoReturn
+from typing import Annotated, NamedTuple
 
 import typer
 from temporalio.client import WorkflowExecutionStatus
@@ -14,14 +12,12 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from holdfast.cli import options, render, screen, standing
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.cli.watching import Watch
+from holdfast.cli.watching import show_to_end
 from holdfast.client import Holdfast, Run
 from holdfast.client.holdfast import MAX_LISTED_RUNS, fresh_id
 from holdfast.client.listing import ACTIVE, FAILED, STATUSES
-from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import START_A_WORKER
-from holdfast.client.stream import open_stream
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.errors import HoldfastError
@@ -29,8 +25,6 @@ from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import RunInput
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
-
-EXIT_STOPPED = 3
 
 MAX_NUMBERED_RETRIES = 100
 """So many ids are tried for a retry before somebody has to choose one."""
@@ -59,8 +53,14 @@ async def run(
     max_cost: options.MaxCost = None,
     max_wall_time: options.MaxWallTime = None,
     as_json: options.JsonLines = False,
+    with_trace: Annotated[
+        bool,
+        typer.Option("--with-trace", help="With --json: print its tree of spans behind them."),
+    ] = False,
 ) -> None:
     """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
+    if with_trace and not (as_json and wait):
+        raise typer.BadParameter("--with-trace needs --json, and no --detach: it comes at the end")
     if domain is not None:
         _check_domain(domain)
     brief = build(
@@ -81,7 +81,7 @@ async def run(
         raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
     holdfast, queue = await Holdfast.connect(), queue or options.find_queue()
     started = await _start(holdfast, brief, id or fresh_id(), queue)
-    await _follow(holdfast, started, queue, wait=wait, as_json=as_json)
+    await _follow(holdfast, started, queue, wait=wait, as_json=as_json, with_trace=with_trace)
 
 
 @blocking
@@ -212,11 +212,17 @@ async def _start_under_next_id(holdfast: Holdfast, brief: RunInput, run: str, qu
 
 
 async def _follow(
-    holdfast: Holdfast, started: Run, queue: str, *, wait: bool, as_json: bool
+    holdfast: Holdfast,
+    started: Run,
+    queue: str,
+    *,
+    wait: bool,
+    as_json: bool,
+    with_trace: bool = False,
 ) -> None:
     """Show a run until its end, if that is wanted; else tell its id."""
     if wait:
-        await _show_to_end(holdfast, started, as_json=as_json)
+        await show_to_end(holdfast, started, as_json=as_json, with_trace=with_trace)
     await _tell_start(holdfast, started.id, queue, as_json=as_json)
 
 
@@ -239,49 +245,6 @@ def _check_domain(domain: str) -> None:
             f"no domain {domain!r}: write {meant[0]!r}, or a word that is no likeness of "
             f"{', '.join(known)}"
         )
-
-
-@contextmanager
-def _detaching(run: str) -> Generator[None]:
-    """Say, to whoever leaves a run with Ctrl-C, that it goes on, and how to come back to it."""
-    try:
-        yield
-    except asyncio.CancelledError:
-        screen.warn(
-            f"{run} goes on without you: '{screen.command('watch', run)}' comes back to it, "
-            f"'{screen.command('cancel', run)}' ends it"
-        )
-        raise
-
-
-@blocking
-async def watch(
-    run: options.RunId,
-    as_json: options.JsonLines = False,
-    after: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="With --json: only what came after the event ID."),
-    ] = None,
-) -> None:
-    """
-    Follow a run that exists, as 'run' does, until it ends; Ctrl-C leaves it to itself.
-
-    Exit code: 0 completed, 3 stopped or blocked, 1 failed.
-    """
-    if after is not None and not as_json:
-        raise typer.BadParameter("--after needs --json: a transcript is shown whole")
-    holdfast = await Holdfast.connect()
-    await _show_to_end(holdfast, holdfast.run(run), as_json=as_json, after=after)
-
-
-async def _show_to_end(
-    holdfast: Holdfast, run: Run, *, as_json: bool, after: str | None = None
-) -> NoReturn:
-    """Show a run until its end, and exit with the code that says how it ended."""
-    stream = await open_stream(holdfast.client, await run.describe(), after, LIVE_SECONDS)
-    with _detaching(run.id):
-        trace = await Watch(run, as_json=as_json).until_over(stream)
-    raise typer.Exit(_exit_code(trace))
 
 
 async def _start(holdfast: Holdfast, brief: RunInput, run_id: str, queue: str) -> Run:
@@ -365,15 +328,3 @@ def _goal(goal: str, input_file: Path | None) -> str:
     if not (goal.strip() or text.strip()):
         raise typer.BadParameter(f"{input_file} is empty, and so is GOAL")
     return f"{goal}\n\n{text}" if goal.strip() else text
-
-
-def _exit_code(trace: Trace) -> int:
-    match trace.status:
-        case "completed":
-            return 0
-        case "stopped" | "blocked":
-            return EXIT_STOPPED
-        case "failed" | "cancelled" | "terminated" | "timed_out":
-            return 1
-        case "running" | "waiting" | "idle" | "suspending" | "suspended":
-            return 1

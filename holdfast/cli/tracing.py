@@ -9,15 +9,16 @@ import typer
 from holdfast.cli import history, options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
+from holdfast.client import Holdfast
+from holdfast.client.spans import join_spans
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.settings import load_otlp_headers
 from holdfast.trace.spans import otlp
-from holdfast.trace.spans.forms import flatten, join_parts
+from holdfast.trace.spans.forms import flatten
 from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.spans.values import SpanTree
 from holdfast.trace.transcript import lines
-from holdfast.trace.values import Trace
 
 _SEND_TIMEOUT_SECONDS = 30.0
 
@@ -67,7 +68,10 @@ async def trace(
         for line in lines(read):
             render.show_timed_line(out, line, None if utc else read.started_at)
         return
-    tree = await _read_tree(read, reasoning=reasoning, alone=history.is_file(run))
+    if history.is_file(run):
+        tree = span_tree(read, reasoning=reasoning)
+    else:
+        tree = await join_spans((await Holdfast.connect()).client, read, reasoning=reasoning)
     if send is not None:
         await _send(tree, send, content=content)
         screen.tell(f"{len(tree.spans)} spans of {read.run_id} are at {send}")
@@ -80,19 +84,6 @@ async def trace(
         case Form.OTLP:
             for line in otlp.render_lines(tree, content=content):
                 Screen().json(line.decode())
-
-
-async def _read_tree(read: Trace, *, reasoning: bool, alone: bool) -> SpanTree:
-    """Return the spans of a run, and of those that did a part of it where a server has them."""
-    tree = span_tree(read, reasoning=reasoning)
-    if alone:
-        return tree
-    parts: dict[str, SpanTree] = {}
-    for work in read.background_tasks:
-        if work.kind == "child" and work.run_id and work.started_at is not None:
-            part = await history.read_run(work.run_id)
-            parts[work.run_id] = await _read_tree(part, reasoning=reasoning, alone=False)
-    return join_parts(tree, parts)
 
 
 async def _send(tree: SpanTree, url: str, *, content: bool) -> None:

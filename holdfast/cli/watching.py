@@ -2,28 +2,73 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Annotated, NoReturn
 
+import typer
 from temporalio.api.enums.v1 import PendingWorkflowTaskState
 from temporalio.client import WorkflowExecutionDescription
 from temporalio.service import RPCError
 
-from holdfast.cli import render, screen
+from holdfast.cli import options, render, screen
 from holdfast.cli.asking import ApprovalPrompt
+from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.client import Run, RunEvent
+from holdfast.client import Holdfast, Run, RunEvent
 from holdfast.client.event_data import TextDelta, TextReset
+from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.rpc_errors import START_A_WORKER
-from holdfast.client.stream import EventStream
+from holdfast.client.spans import join_spans
+from holdfast.client.stream import EventStream, open_stream
 from holdfast.contracts.texts import one_line
 from holdfast.run.limits import triggers
 from holdfast.trace.progress import Progress
 from holdfast.trace.values import Trace
 
+EXIT_STOPPED = 3
+
 FIND_WORKER = "find_worker"
 STALL_TIMEOUT_SECONDS = 5.0
 """Seconds; a worker that is there takes a workflow task within milliseconds."""
+
+
+@blocking
+async def watch(
+    run: options.RunId,
+    as_json: options.JsonLines = False,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="With --json: only what came after the event ID."),
+    ] = None,
+) -> None:
+    """
+    Follow a run that exists, as 'run' does, until it ends; Ctrl-C leaves it to itself.
+
+    Exit code: 0 completed, 3 stopped or blocked, 1 failed.
+    """
+    if after is not None and not as_json:
+        raise typer.BadParameter("--after needs --json: a transcript is shown whole")
+    holdfast = await Holdfast.connect()
+    await show_to_end(holdfast, holdfast.run(run), as_json=as_json, after=after)
+
+
+async def show_to_end(
+    holdfast: Holdfast,
+    run: Run,
+    *,
+    as_json: bool,
+    after: str | None = None,
+    with_trace: bool = False,
+) -> NoReturn:
+    """Show a run until its end, and exit with the code that says how it ended."""
+    stream = await open_stream(holdfast.client, await run.describe(), after, LIVE_SECONDS)
+    with _detaching(run.id):
+        trace = await Watch(run, as_json=as_json).until_over(stream)
+    if with_trace:
+        tree = await join_spans(holdfast.client, trace, reasoning=False)
+        Screen().json(tree.model_dump_json())
+    raise typer.Exit(_exit_code(trace))
 
 
 class Watch:
@@ -148,3 +193,28 @@ def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
         begins = activity.next_attempt_schedule_time
         begin = f" at {begins.ToDatetime():%H:%M:%S} UTC" if begins.seconds else ""
         yield f"{activity.activity_type.name}, attempt {activity.attempt}{begin}: {reason}"
+
+
+@contextmanager
+def _detaching(run: str) -> Generator[None]:
+    """Say, to whoever leaves a run with Ctrl-C, that it goes on, and how to come back to it."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        screen.warn(
+            f"{run} goes on without you: '{screen.command('watch', run)}' comes back to it, "
+            f"'{screen.command('cancel', run)}' ends it"
+        )
+        raise
+
+
+def _exit_code(trace: Trace) -> int:
+    match trace.status:
+        case "completed":
+            return 0
+        case "stopped" | "blocked":
+            return EXIT_STOPPED
+        case "failed" | "cancelled" | "terminated" | "timed_out":
+            return 1
+        case "running" | "waiting" | "idle" | "suspending" | "suspended":
+            return 1

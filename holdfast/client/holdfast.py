@@ -33,6 +33,7 @@ from holdfast.client.messages import build
 from holdfast.client.rpc_errors import START_A_WORKER
 from holdfast.client.run import Run
 from holdfast.client.session import Session, SessionOptions, build_session
+from holdfast.client.spans import read_spans
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import RetryOf
@@ -42,6 +43,7 @@ from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput
 from holdfast.run.requests import is_for_group
 from holdfast.run.summaries import summarise_run
+from holdfast.trace.spans.values import SpanTree
 from holdfast.trace.values import TraceStatus
 from holdfast.workflows.execution.search_attributes import SUMMARY
 
@@ -219,6 +221,15 @@ class Holdfast:
                         yield PendingRequest(self.run(one.run_id), request)
         if silent:
             raise NoWorker(f"no worker answers for {', '.join(silent)}: {START_A_WORKER}")
+
+    async def trace(self, run_id: str, *, reasoning: bool = False) -> SpanTree:
+        """
+        Return the spans of a run, over or not, and of those that did a part of it, as one tree.
+
+        With *reasoning* it has what models wrote to reason. No worker is needed. Raises
+        HoldfastError where there is no such run.
+        """
+        return await read_spans(self.client, run_id, reasoning=reasoning)
 
     async def has_workers(self, queue: str) -> bool:
         """Whether a worker asks for work on a task queue, or the server doesn't say."""

@@ -1,5 +1,6 @@
 """`holdfast watch`: to come back to a run that somebody left, or that somebody else started."""
 
+import json
 import re
 import signal
 
@@ -7,7 +8,7 @@ import pytest
 from temporalio.client import Client
 
 from holdfast import Agent, App, worker
-from holdfast.client import Run, RunEvent
+from holdfast.client import Holdfast, Run, RunEvent
 from holdfast.testing import call, say
 from tests.holdfast.commands import ended, holdfast, seen, started, terminal
 from tests.sample import TOOLS
@@ -84,6 +85,25 @@ async def test_a_run_that_is_over_is_shown_whole(client: Client, name: str) -> N
     assert (ran.code, watched.code, watched.err) == (0, 0, "")
     assert watched.out == ran.out
     assert (stopped.code, other.code, other.events) == (3, 3, told)
+
+
+async def test_a_result_can_carry_its_trace(client: Client, name: str) -> None:
+    """Behind the events comes the tree of spans, as `trace --json` and the client have it."""
+    # NR-07
+    async with worker.run_worker(client, APP):
+        await holdfast("run", "sender", "go", "--id", name, "--detach")
+        await seen(name)
+        refused = await holdfast("run", "walker", "go", "--with-trace")
+        ran = await holdfast("run", "walker", "go", "--id", f"{name}-2", "--json", "--with-trace")
+    traced = await holdfast("trace", f"{name}-2", "--json")
+    waits = await Holdfast(client).trace(name)
+    *events, tree = ran.out.splitlines()
+
+    assert (ran.code, RunEvent.model_validate_json(events[-1]).type) == (0, "run.completed")
+    assert json.loads(tree) == json.loads(traced.out)
+    assert [span.type for span in waits.spans][:2] == ["agent", "generation"]
+    assert (refused.code, refused.out) == (2, "")
+    assert "--with-trace needs --json" in refused.err
 
 
 async def test_a_watcher_that_is_killed_is_followed_by_one_that_goes_on(
