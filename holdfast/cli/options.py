@@ -49,8 +49,14 @@ Models: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--model", metavar="NAME", help="One of the agent's models to ask; repeatable."),
 ]
+Plan: TypeAlias = Annotated[
+    bool, typer.Option("--plan", help="Change nothing before somebody approves its plan.")
+]
 Wait: TypeAlias = Annotated[
     bool, typer.Option("--wait/--detach", help="Show progress until the end, or just start.")
+]
+WithTrace: TypeAlias = Annotated[
+    bool, typer.Option("--with-trace", help="With --json: print its tree of spans behind them.")
 ]
 MaxSteps: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", help="Limit on model calls.")

@@ -45,9 +45,7 @@ async def run(
     task_kind: Annotated[str | None, typer.Option(help="What kind of task it is.")] = None,
     queue: Annotated[str | None, typer.Option(help="Where its app is, as in desk.")] = None,
     models: options.Models = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Change nothing before somebody approves its plan.")
-    ] = False,
+    plan: options.Plan = False,
     max_steps: options.MaxSteps = None,
     max_tokens: options.MaxTokens = None,
     max_cost: options.MaxCost = None,
@@ -61,8 +59,7 @@ async def run(
     """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
     if with_trace and not (as_json and wait):
         raise typer.BadParameter("--with-trace needs --json, and no --detach: it comes at the end")
-    if domain is not None:
-        _check_domain(domain)
+    _check_domain(domain)
     brief = build(
         RunInput,
         agent=agent,
@@ -236,8 +233,10 @@ async def _tell_start(holdfast: Holdfast, run: str, queue: str, *, as_json: bool
         screen.warn(f"no worker asks for work on task queue {queue!r}: {START_A_WORKER}")
 
 
-def _check_domain(domain: str) -> None:
+def _check_domain(domain: str | None) -> None:
     """Refuse a slip of the pen, by which a run would begin what it has to wait with."""
+    if domain is None:
+        return
     known = Triggers().sensitive_domains
     meant = get_close_matches(domain.strip().casefold(), known, n=1)
     if meant and domain.strip().casefold() not in known:
