@@ -110,3 +110,9 @@ def budget(
         return Budget.model_validate(named) if named else None
     except ValidationError as error:
         raise typer.BadParameter(describe_validation_error(error)) from None
+
+
+def require_end(*, with_trace: bool, wait: bool, as_json: bool) -> None:
+    """Refuse to print a trace behind events that aren't printed to the end."""
+    if with_trace and not (wait and as_json):
+        raise typer.BadParameter("--with-trace needs --json, and no --detach: it comes at the end")

@@ -57,8 +57,7 @@ async def run(
     ] = False,
 ) -> None:
     """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
-    if with_trace and not (as_json and wait):
-        raise typer.BadParameter("--with-trace needs --json, and no --detach: it comes at the end")
+    options.require_end(with_trace=with_trace, wait=wait, as_json=as_json)
     _check_domain(domain)
     brief = build(
         RunInput,
@@ -74,8 +73,7 @@ async def run(
         stream=wait or None,
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
-    if id is not None and not is_run_id(id):
-        raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
+    _check_id(id)
     holdfast, queue = await Holdfast.connect(), queue or options.find_queue()
     started = await _start(holdfast, brief, id or fresh_id(), queue)
     await _follow(holdfast, started, queue, wait=wait, as_json=as_json, with_trace=with_trace)
@@ -151,8 +149,7 @@ async def _go_on_from(
     run: str, turn: int | None, given: _Given, limits: Budget | None, *, as_json: bool
 ) -> None:
     """Try a run again, or fork it before a turn."""
-    if given.id is not None and not is_run_id(given.id):
-        raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
+    _check_id(given.id)
     holdfast = await Holdfast.connect()
     earlier, queue = await _find_earlier(holdfast.run(run), forked=turn is not None)
     brief = build(
@@ -231,6 +228,11 @@ async def _tell_start(holdfast: Holdfast, run: str, queue: str, *, as_json: bool
         screen.tell(run)  # nothing but the id, for scripts
     if not await holdfast.has_workers(queue):
         screen.warn(f"no worker asks for work on task queue {queue!r}: {START_A_WORKER}")
+
+
+def _check_id(id: str | None) -> None:
+    if id is not None and not is_run_id(id):
+        raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --id")
 
 
 def _check_domain(domain: str | None) -> None:
