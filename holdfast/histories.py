@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from google.protobuf.json_format import Error as ProtobufJsonError
 from google.protobuf.message import Message
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
 from temporalio.client import Client, WorkflowHistory
@@ -26,7 +26,7 @@ class Export(Contract):
     """A run in a file: the history of each of its executions, the oldest first."""
 
     workflow_id: str
-    executions: tuple[JsonObject, ...]
+    executions: tuple[JsonObject, ...] = Field(min_length=1)
 
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)

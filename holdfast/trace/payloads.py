@@ -20,6 +20,8 @@ Decoded = TypeVar("Decoded")
 
 RESULT: TypeAdapter[ToolResult] = TypeAdapter(ToolResult)
 _TEXT = TypeAdapter(str)
+_LAST_SECOND = 253_402_300_798
+"""Of the year 9999, but for one: no calendar here goes on."""
 
 
 class LocalActivity(Contract):
@@ -42,8 +44,10 @@ class Instant(Contract):
     nanos: int = 0
 
     def as_datetime(self) -> datetime:
-        """Return it as a time in UTC."""
-        return datetime.fromtimestamp(self.seconds + self.nanos / 1e9, UTC)
+        """Return it as a time in UTC, or the nearest that a calendar has."""
+        whole = self.seconds + self.nanos // 10**9
+        seconds = min(max(whole, 0), _LAST_SECOND)
+        return datetime.fromtimestamp(seconds + self.nanos % 10**9 / 1e9, UTC)
 
 
 def decode(payloads: Sequence[Payload], type: TypeAdapter[Decoded]) -> Decoded | None:
