@@ -103,17 +103,29 @@ def client(server: WorkflowEnvironment) -> Client:
     return server.client
 
 
+@pytest.fixture(scope="session")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copies of the code that sandboxes need: to compile these takes more than a second of CPU."""
+    return tmp_path_factory.mktemp("copies")
+
+
 @pytest.fixture
-def runs(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
-    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+def home(copies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for the workers of this test, who find what others have copied."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "sandbox").symlink_to(copies)
+    monkeypatch.setenv("HOLDFAST_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def runs(client: Client, home: Path) -> Runs:
     return Runs(client)
 
 
 @pytest.fixture
-def skipping_runs(
-    skipping_server: WorkflowEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Runs:
-    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+def skipping_runs(skipping_server: WorkflowEnvironment, home: Path) -> Runs:
     return Runs(skipping_server.client, skipping_server)
 
 

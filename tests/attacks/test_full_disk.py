@@ -15,11 +15,12 @@ async def order(log: str) -> str:
     return "ordered: " + "lamps, " * 100
 
 
-async def test_a_write_that_cant_be_kept_has_happened(runs: Runs, tmp_path: Path) -> None:
+async def test_a_write_that_cant_be_kept_has_happened(
+    runs: Runs, tmp_path: Path, home: Path
+) -> None:
     """The model reads the beginning of its result; nobody asks whether it happened."""
     log = tmp_path / "log"
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "artifacts").write_text("no folder: nothing can be kept below it")
+    (home / "artifacts").write_text("no folder: nothing can be kept below it")
     async with runs.working(scripted([call("order", log=str(log)), told], tools=[order])):
         run = await runs.start("it")
         await run.approve((await run.asked_for_approval()).request_id)

@@ -53,13 +53,12 @@ async def order(log: str) -> str:
 
 @pytest.mark.parametrize(("event", "comes_again"), [("artifact", False), ("run.audited", True)])
 async def test_a_write_has_happened_whatever_has_room(
-    runs: Runs, tmp_path: Path, full_once: FullOnce, event: str, comes_again: bool
+    runs: Runs, tmp_path: Path, home: Path, full_once: FullOnce, event: str, comes_again: bool
 ) -> None:
     """HOLDFAST_LOG_FILE mostly lies on the disk of HOLDFAST_HOME; an audit line isn't left out."""
     log = tmp_path / "log"
     full_once.full_at = event
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "artifacts").write_text("no folder: nothing can be kept below it")
+    (home / "artifacts").write_text("no folder: nothing can be kept below it")
     async with runs.working(scripted([call("order", log=str(log)), told], tools=[order])):
         run = await runs.start("it")
         await run.approve((await run.asked_for_approval()).request_id)
