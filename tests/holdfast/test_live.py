@@ -15,7 +15,7 @@ from temporalio.api.history.v1 import (
     HistoryEvent,
 )
 
-from holdfast import Agent, App, Risk, ToolContext, tool
+from holdfast import Agent, App, Risk, Tiers, ToolContext, tool
 from holdfast.client import Run as WatchedRun
 from holdfast.client.cursor import Cursor
 from holdfast.client.event_data import TextDelta, TextReset
@@ -221,6 +221,28 @@ async def test_words_come_between_the_start_of_a_turn_and_its_end(
     assert [event.type for event in first] == ["run.started", "turn.started", "text.delta"]
     assert [event.type for event in lasting] == [event.type for event in again]
     assert [event.with_(id="") for event in lasting] == [event.with_(id="") for event in again]
+
+
+async def test_words_of_a_part_come_in_the_stream_of_its_run(
+    runs: Runs, provider: ProviderServer
+) -> None:
+    """With the path of its agent; who leaves in their middle hears the rest, and none twice."""
+    # T-32
+    provider.answer(anthropic("end_turn", text(WORDS)), breaks=Break("pause", after=200))
+    whole = Agent(name="whole", instructions="Have it done.", tiers=Tiers(full="it"))
+    async with runs.working(App(agents=[whole, AGENT])):
+        started = await runs.start("whole")
+        run = WatchedRun(runs.client, started.handle.id)
+        told = await watched(run.events(live_seconds=0.1), is_delta)
+        await asyncio.to_thread(provider.silent.wait)
+        provider.going_on.set()
+        told += [event async for event in run.events(told[-1].id, live_seconds=0.1)]
+
+    said, _ = spoken(told)
+    assert {event.path for event in told if event.type.is_live} == {("whole", "it")}
+    assert WORDS.startswith(said)
+    assert len(said) > 300
+    assert (told[-1].type, told[-1].path) == (EventType.RUN_COMPLETED, ("whole",))
 
 
 async def test_a_failed_attempt_is_told_of(runs: Runs, provider: ProviderServer) -> None:
