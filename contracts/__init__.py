@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 if __name__ != "holdfast.contracts":
-    raise ImportError("import it as holdfast.contracts")
+    raise ImportError(
+        "import it as holdfast.contracts; a folder contracts/ of your own has an __init__.py"
+    )
 
 
 def exports(

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from holdfast.guardrails.detectors.personal import redact_pii
 
 if __name__ != "holdfast.guardrails":
-    raise ImportError("import it as holdfast.guardrails")
+    raise ImportError(
+        "import it as holdfast.guardrails; a folder guardrails/ of your own has an __init__.py"
+    )
 
 __all__ = [
     "Guardrail",

@@ -12,4 +12,6 @@ Decisions: pure functions and tables. No I/O, no clock, no Temporal.
 """
 
 if __name__ != "holdfast.policy":
-    raise ImportError("import it as holdfast.policy")
+    raise ImportError(
+        "import it as holdfast.policy; a folder policy/ of your own has an __init__.py"
+    )

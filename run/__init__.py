@@ -15,4 +15,4 @@ The state machine of a run: pure functions, from one state and what happened to 
 """
 
 if __name__ != "holdfast.run":
-    raise ImportError("import it as holdfast.run")
+    raise ImportError("import it as holdfast.run; a folder run/ of your own has an __init__.py")

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from holdfast.tools.egress.exchange import HttpAnswer
 
 if __name__ != "holdfast.tools":
-    raise ImportError("import it as holdfast.tools")
+    raise ImportError(
+        "import it as holdfast.tools; a folder tools/ of your own has an __init__.py"
+    )
 
 __all__ = [
     "HttpAnswer",
