@@ -95,6 +95,7 @@ def await_request(run: str) -> tuple[str, str, str]:
         )
         if asked.returncode == 0 and (found := json.loads(asked.stdout)):
             return found[0]["request_id"], "--digest", found[0]["digest"]
+        time.sleep(0.5)  # a command takes as long of a core, which the worker needs too
     raise DemoFailed(f"run {run} never asked for approval; see 'holdfast trace {run}'")
 
 

@@ -47,6 +47,7 @@ def _await_request(run: str, *, of_part: bool) -> tuple[str, str, str]:
         request = stage.await_request(run)
         if ("/" in request[0]) is of_part:
             return request
+        time.sleep(0.5)
     raise stage.DemoFailed(f"run {run} never asked for it; see 'holdfast trace {run}'")
 
 
