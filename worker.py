@@ -37,6 +37,7 @@ from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.catalogue import PriceList
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.app import App, load_app
+from holdfast.client.archiving import sweep_runs
 from holdfast.connection import CREDENTIALS, connect, find_secrets
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import sandbox_queue
@@ -127,8 +128,8 @@ async def run_worker(
     Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
 
     The queue, which it gives, is *task_queue*, or HOLDFAST_TASK_QUEUE, or else the app's own.
-    *archive* is where closed sessions are kept if the app doesn't say. Tests and the bench work so
-    too; tests have switches of their own. Raises AppError for the queue of the switches.
+    *archive* is where the app's is if it doesn't say. Tests and the bench work so too; tests have
+    switches of their own. Raises AppError for the queue of the switches.
     """
     found = settings.Settings.load()
     task_queue = task_queue or found.task_queue or app.queue
@@ -143,7 +144,10 @@ async def run_worker(
         if found.sandbox == "only":
             yield task_queue
             return
-        _prepare_threads(app)
+        # The loop's threads are left to those who need them: no name and no process takes any.
+        look_up_apart(asyncio.get_running_loop())
+        warm_up(app.synchronous_modules())
+        await stack.enter_async_context(sweep_runs(client, around.archive, task_queue))
         worker = Worker(
             client,
             task_queue=task_queue,
@@ -221,12 +225,6 @@ def build_activities(
 def build_interceptors(redactor: Redactor) -> list[Interceptor]:
     """Build what stands between these activities and history, from the outside inwards."""
     return [LocalSecondsInterceptor(), RedactionInterceptor(redactor)]
-
-
-def _prepare_threads(app: App) -> None:
-    """Leave the loop's threads to those who need them: neither names nor processes take any."""
-    look_up_apart(asyncio.get_running_loop())
-    warm_up(app.synchronous_modules())
 
 
 @asynccontextmanager

@@ -60,9 +60,9 @@ class App:
     `scripted:NAME` their words, *chat_servers* are where models named `openai-chat:SERVER/NAME`
     are asked, *adapters* speak to providers that Holdfast doesn't know (docs/adapters.md).
     *policy* is the path of a policy file (docs/policy.md), relative to the working
-    directory; without one the defaults of the risk classes decide. *archive* is where sessions are
-    kept that are closed (docs/sessions.md), as in "file:archive". *notify* is who is told when a
-    run waits for a person.
+    directory; without one the defaults of the risk classes decide. *archive* is where closed
+    sessions are kept, and what was recorded of all that is over (docs/sessions.md), as in
+    "file:archive". *notify* is who is told when a run waits for a person.
     """
 
     def __init__(  # noqa: PLR0913 -- each is a part of an app, and has a name

@@ -17,6 +17,10 @@ class Archive(Protocol):
         """Return what lies under a path, or null where nothing does."""
         ...
 
+    async def has(self, path: str) -> bool:
+        """Whether something lies under a path."""
+        ...
+
     async def write(self, path: str, content: bytes) -> None:
         """Keep something under a path: all of it, or what was there before."""
         ...
@@ -31,6 +35,10 @@ class DirectoryArchive:
     async def read(self, path: str) -> bytes | None:
         """Return what lies under a path, or null where nothing does."""
         return await asyncio.to_thread(self._read, path)
+
+    async def has(self, path: str) -> bool:
+        """Whether something lies under a path."""
+        return await asyncio.to_thread((self._folder / path).is_file)
 
     async def write(self, path: str, content: bytes) -> None:
         """Keep something under a path: it is on the disk when this returns."""

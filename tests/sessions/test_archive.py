@@ -1,0 +1,126 @@
+"""What is over is in the archive, with its history and its trace, however it ended."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from temporalio.client import WorkflowFailureError
+
+from holdfast.activities.sessions.archive import DirectoryArchive
+from holdfast.client import Holdfast
+from holdfast.client.archiving import ArchiveSweep, name_run
+from holdfast.contracts.base import JsonObject
+from holdfast.histories import read
+from holdfast.testing import call, say
+from holdfast.trace.reader import read_trace
+from tests.running import Run, Runs
+from tests.sample import scripted
+from tests.sessions.talkative import echo
+from tests.sessions.talking import Talks
+
+WAITS = [call("ask_user", question="Which one?"), say("done")]
+
+
+async def archived(folder: Path, sweep: ArchiveSweep, count: int) -> dict[str, Path]:
+    """Sweep until so many are there, by the name before the execution: lists are late."""
+    while len(found := list(folder.glob("completed/*/*"))) < count:
+        await asyncio.sleep(0.05)
+        await sweep.sweep()
+    return {one.name.rpartition(".")[0]: one for one in found}
+
+
+async def end(runs: Runs) -> dict[str, str]:
+    """Have runs end in all ways, and leave one open; return how each ended, by its id."""
+    done = await runs.start("it")
+    failed = await runs.start_with({"agent": "it", "input": 5})
+    stopped, cancelled, terminated, left = [await runs.start("it") for _ in range(4)]
+    for run in (done, stopped, cancelled, left):
+        (asked,) = await run.asked()
+        if run is done:
+            answer: JsonObject = {"request_id": asked.request_id, "text": "this", "by": "dana"}
+            await run.signal("answer", answer)
+    await stopped.signal("stop", {"reason": "enough"})
+    await cancelled.cancel()
+    await terminated.handle.terminate()
+    for run in (failed, cancelled, terminated):
+        with pytest.raises(WorkflowFailureError):
+            await run.result()
+    assert [(await run.result()).status for run in (done, stopped)] == ["completed", "stopped"]
+    named = {
+        "completed": done,
+        "failed": failed,
+        "stopped": stopped,
+        "cancelled": cancelled,
+        "terminated": terminated,
+        "waiting": left,
+    }
+    return {run.handle.id: how for how, run in named.items()}
+
+
+async def test_runs_that_are_over_are_archived_by_the_day_however_they_ended(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Their files say what the server says; what is active isn't there, nor any other queue's."""
+    # TR-12 TR-13
+    sweep = ArchiveSweep(runs.client, DirectoryArchive(tmp_path), runs.queue)
+    async with runs.working(scripted(WAITS, max_history_events=10)):
+        ended = await end(runs)
+        found = await archived(tmp_path, sweep, 5)
+        active = [one.run_id for one in await Holdfast(runs.client).runs(status="waiting")]
+        (left,) = [run_id for run_id, how in ended.items() if how == "waiting"]
+        again = Run(runs.client.get_workflow_handle(left))
+        await again.cancel()
+        late = await archived(tmp_path, sweep, 6)
+
+    assert {name: ended[name] for name in found} == {
+        name: how for name, how in ended.items() if how != "waiting"
+    }
+    assert left in active
+    assert not found.keys() & set(active)
+    assert late.keys() - found.keys() == {left}
+    for name, folder in found.items():
+        assert folder.parent.name == datetime.now(UTC).date().isoformat()
+        history = read(folder / "history.json")
+        assert read_trace(history).status == ended[name]
+        assert history == tuple(await Holdfast(runs.client).run(name).history())
+        tree = json.loads((folder / "trace.json").read_text(encoding="utf-8"))
+        assert tree["trace_id"]
+        assert tree["run_id"] == name
+
+
+async def test_each_time_that_a_session_was_open_is_archived(talks: Talks, tmp_path: Path) -> None:
+    """With all its executions; the worker does it, also for what ended while there was none."""
+    # TR-13
+    async with talks.working(scripted(echo, max_history_events=1)):
+        talk = talks.talk()
+        await talk.exchange("m-1", "one")
+        await talk.exchange("m-2", "two")
+        await talk.close()
+        await talk.exchange("m-3", "three")
+    await talk.handle.terminate()
+    folder = tmp_path / "archive"
+    async with talks.working(scripted(echo)):
+        while len(found := list(folder.glob("completed/*/*/history.json"))) < 2:  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.05)
+
+    traces = {trace.status: trace for trace in (read_trace(read(one)) for one in found)}
+    assert traces.keys() == {"completed", "terminated"}
+    assert traces["completed"].executions == 3
+    trees = [json.loads(one.with_name("trace.json").read_text(encoding="utf-8")) for one in found]
+    assert {tree["group_id"] for tree in trees} == {talk.id}
+    assert len({tree["trace_id"] for tree in trees}) == 2
+
+
+def test_no_id_leaves_the_folder_of_its_day() -> None:
+    """Whatever it is: what a file system can't have is replaced, and the execution tells apart."""
+    # SE-02
+    at = datetime(2026, 11, 27, 23, 30, tzinfo=UTC)
+    for odd in ("../../x", "/etc/passwd", ".", "", "漢" * 300, "a\0b", "a\\..\\b"):
+        named = name_run(odd, "0b6f4f0e", at)
+        assert named.startswith("completed/2026-11-27/")
+        assert named.endswith(".0b6f4f0e")
+        assert named.count("/") == 2
+        assert len(named.encode()) < 200
+        assert "\0" not in named
