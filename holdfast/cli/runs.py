@@ -265,7 +265,7 @@ async def list_(
         str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(STATUSES)}.")
     ] = None,
     active: Annotated[
-        bool, typer.Option("--active", help="Only runs that are not over, waiting ones too.")
+        bool, typer.Option("--active", help="Only what is not over, sessions too.")
     ] = False,
     failed: Annotated[
         bool, typer.Option("--failed", help="Only runs that ended without an answer, and why.")

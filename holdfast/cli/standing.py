@@ -14,6 +14,7 @@ from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits, UsageReport
 from holdfast.contracts.control import Approach, Compensation, Effect, RetryOf, Waiting
+from holdfast.contracts.journal import MessageEnded, MessageTaken
 from holdfast.contracts.run import StatusReport
 from holdfast.contracts.signals import RefusedMessage
 from holdfast.contracts.stops import Stop
@@ -33,8 +34,20 @@ from holdfast.trace.words import short
 _MAX_APPROACH_CHARS = 120
 """Characters of what is told about an approach; --json has it whole."""
 
+MAX_SHOWN_MESSAGES = 10
+"""Messages of a session, the latest; the trace has all of them."""
+
 MAX_SHOWN_HAND_BACKS = 5
 """What workers left to others, the latest; the trace has all of it."""
+
+
+class SessionMessage(Contract):
+    """A message of a session and where the work on it stands: `working`, or how that ended."""
+
+    message_id: str
+    position: int
+    actor: str
+    state: str
 
 
 class RunView(Contract):
@@ -46,7 +59,8 @@ class RunView(Contract):
     `refused` are the latest of `refused_total`. `approach`, `tier` are under way, `attempts` are
     approaches that failed, a `candidate` is an answer that waits for a person: these the history
     tells, whoever was asked for the rest. `retry_of` is the run that it tries again, `handed_back`
-    what workers left to others. `effects` and `unresolved` are those of its result.
+    what workers left to others. `effects` and `unresolved` are those of its result, `messages` the
+    latest on which a session has worked.
     """
 
     source: Literal["worker", "history"]
@@ -86,6 +100,7 @@ class RunView(Contract):
     compensation: Compensation | None
     effects: tuple[Effect, ...] = ()
     unresolved: tuple[Effect, ...] = ()
+    messages: tuple[SessionMessage, ...] = ()
 
 
 async def view(run: Run) -> RunView:
@@ -115,6 +130,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         *_describe_lineage(shown.retry_of),
         ("status", shown.status.replace("_", " ")),
         *([("mode", "plan: nothing is changed before that")] if shown.planning else []),
+        *(("message", _describe_message(one)) for one in shown.messages),
         *(("in flight", line) for line in shown.in_flight),
         *(("waits for", line) for line in shown.waits_for),
         *(("waits", _describe_waiting(one)) for one in (shown.waiting,) if one is not None),
@@ -154,6 +170,10 @@ def _describe_lineage(retry_of: RetryOf | None) -> Iterator[tuple[str, str]]:
         yield "forks", f"{retry_of.run_id}, turn {retry_of.turn} anew"
     elif retry_of is not None:
         yield "retries", retry_of.run_id
+
+
+def _describe_message(message: SessionMessage) -> str:
+    return f"{message.message_id} · no. {message.position}, of {message.actor} · {message.state}"
 
 
 def _describe_waiting(wait: Waiting) -> str:
@@ -228,6 +248,7 @@ def build_view(
         tier=controlled.find_tier(trace),
         candidate=controlled.find_candidate(trace),
         compensation=controlled.find_compensation(trace),
+        messages=_find_messages(trace),
     )
 
 
@@ -274,6 +295,7 @@ def read_view(trace: Trace) -> RunView:
         compensation=controlled.find_compensation(trace),
         effects=result.effects if result else (),
         unresolved=result.unresolved if result else (),
+        messages=_find_messages(trace),
     )
 
 
@@ -288,6 +310,21 @@ def _find_hand_backs(trace: Trace) -> tuple[str, ...]:
     """Return the latest lines of workers that had no code for the run."""
     lines = dict.fromkeys(one.text for one in trace.audit_lines if one.event == "handed back")
     return tuple(lines)[-MAX_SHOWN_HAND_BACKS:]
+
+
+def _find_messages(trace: Trace) -> tuple[SessionMessage, ...]:
+    """Return the latest messages on which a session has worked."""
+    ended = {one.message_id: one.status for one in trace.talk if isinstance(one, MessageEnded)}
+    taken = [one for one in trace.talk if isinstance(one, MessageTaken)]
+    return tuple(
+        SessionMessage(
+            message_id=one.message_id,
+            position=one.position,
+            actor=one.actor,
+            state=ended.get(one.message_id, "working"),
+        )
+        for one in taken[-MAX_SHOWN_MESSAGES:]
+    )
 
 
 def _sum_waits(trace: Trace) -> float:

@@ -26,8 +26,7 @@ from holdfast.workflows.execution.search_attributes import NAME, PENDING, STATUS
 
 _ALL = f"WorkflowType = '{WORKFLOW_TYPE}'"
 _SESSIONS = f"WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
-_IS_OPEN = "ExecutionStatus = 'Running'"
-_OPEN = f"({_ALL} OR {_SESSIONS}) AND {_IS_OPEN}"
+_OPEN = f"({_ALL} OR {_SESSIONS}) AND ExecutionStatus = 'Running'"
 _HAS_NO_ANSWER = (
     "ExecutionStatus != 'Running' AND (AgentStatus IS NULL OR AgentStatus != 'completed')"
 )
@@ -45,7 +44,7 @@ STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
 ACTIVE: frozenset[TraceStatus] = frozenset(
     {"running", "waiting", "idle", "suspending", "suspended"}
 )
-"""Where runs stand that are not over."""
+"""Where runs and sessions stand that are not over."""
 
 FAILED: frozenset[TraceStatus] = frozenset(STATUSES) - ACTIVE - {"completed"}
 """How runs end that have no answer."""
@@ -119,8 +118,7 @@ class Wanted(NamedTuple):
         named = {"AgentName": self.agent, "AgentTenant": self.tenant}
         return " AND ".join(
             (
-                _ALL,
-                *((_IS_OPEN,) if self.status == ACTIVE else ()),
+                _OPEN if self.status == ACTIVE else _ALL,
                 *((_HAS_NO_ANSWER,) if self.status == FAILED else ()),
                 # Runs that no worker has begun are named by their input alone.
                 *(

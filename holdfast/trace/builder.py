@@ -131,6 +131,7 @@ class TraceBuilder:
             entries=tuple(self.entries),
             approaches=tuple(self.approaches),
             handoffs=tuple(one for one in self.progress if isinstance(one, HandoffRecord)),
+            talk=self._talk,
             requests=dict(self.waits.requests),
             flood=tuple(self._flood),
             relayed=tuple(self._list_part_requests()),
@@ -160,7 +161,18 @@ class TraceBuilder:
             parts = self.suspensions.parts
             in_flight = any(any(find_in_flight(one, parts)) for one in self.entries)
             return "suspending" if in_flight else "suspended"
-        return "waiting" if self.waits.find_open() or self.provider_wait else "running"
+        if self.waits.find_open() or self.provider_wait:
+            return "waiting"
+        return "idle" if self._is_between_messages else "running"
+
+    @property
+    def _talk(self) -> tuple[MessageTaken | MessageEnded, ...]:
+        return tuple(one for one in self.progress if not isinstance(one, HandoffRecord))
+
+    @property
+    def _is_between_messages(self) -> bool:
+        is_session = self.signals is messages.SESSION_SIGNALS
+        return is_session and not isinstance(next(iter(self._talk[::-1]), None), MessageTaken)
 
     @property
     def is_on_hold(self) -> bool:

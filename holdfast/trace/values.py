@@ -10,7 +10,7 @@ from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResul
 from holdfast.contracts.control import Approach, UndoRuling, Waiting
 from holdfast.contracts.decisions import Decided, Decision, Ruling
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX
-from holdfast.contracts.journal import HandoffRecord
+from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.model import ModelPurpose, StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import Risk
@@ -221,7 +221,8 @@ class Trace:
     `run_id` is the workflow id; `first_execution` stays the same when the run continues as a new
     execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
     a form that this release reads. `failure` says why a run has no result. `approaches` are those
-    that failed, `handoffs` to whom its work was handed. `flood` are refused messages beyond those
+    that failed, `handoffs` to whom its work was handed, `talk` the work on the messages of a
+    session. `flood` are refused messages beyond those
     that anybody would read one by one, `relayed` the ids of requests that wait in runs that work
     for this one, `held` those of such runs that are suspended. With a `provider_wait` it asks its
     last model again later.
@@ -243,6 +244,7 @@ class Trace:
     requests: Mapping[str, RequestTrace]
     approaches: tuple[Approach, ...] = ()
     handoffs: tuple[HandoffRecord, ...] = ()
+    talk: tuple[MessageTaken | MessageEnded, ...] = ()
     flood: tuple[MessageTrace, ...] = ()
     relayed: tuple[str, ...] = ()
     held: frozenset[str] = frozenset()

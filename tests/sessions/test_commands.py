@@ -53,6 +53,7 @@ async def test_a_message_a_line(client: Client, name: str) -> None:
         shown = await holdfast("sessions", name)
         as_json = (await holdfast("sessions", name, "--json")).json
         runs = await holdfast("list", "--limit", "1000")
+        active = await holdfast("list", "--active", "--limit", "1000")
 
     assert (first.code, first.out) == (0, "one\none + two\n")
     assert first.err == (
@@ -67,6 +68,7 @@ async def test_a_message_a_line(client: Client, name: str) -> None:
     assert shown.out.endswith("> three\n  one + two + three\n")
     assert (as_json["session_id"], as_json["messages"]) == (name, 3)
     assert name not in runs.out
+    assert name in active.out
 
 
 @pytest.mark.parametrize(
@@ -108,11 +110,14 @@ async def test_ctrl_c_leaves_it_open(client: Client, name: str) -> None:
         left.send_signal(signal.SIGINT)
         detached = await ended(left)
         everywhere = await holdfast("pending")
+        shown = await holdfast("show", name)
         approved = await holdfast("approve", name, *request, "--approver", "alice")
         back = await holdfast("chat", "sender", "--session", name, "--actor", "eve")
 
     assert detached.code == 130
     assert f"holdfast chat sender --session {name}" in detached.err
     assert name in everywhere.out
+    assert "status     waiting\n" in shown.out
+    assert " · no. 1, of eve · working" in shown.out
     assert approved.code == 0
     assert back.code == 0

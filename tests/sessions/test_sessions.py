@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
+from holdfast.cli.standing import read_view
 from holdfast.histories import fetch
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
@@ -42,6 +43,12 @@ async def test_a_message_is_answered_with_all_that_was_said_before(talks: Talks)
         "m-1 · completed",
         "m-2 · the message no. 2, of anonymous",
         "m-2 · completed",
+    ]
+    view = read_view(trace)
+    assert view.status == "idle"
+    assert [(one.message_id, one.position, one.actor, one.state) for one in view.messages] == [
+        ("m-1", 1, "anonymous", "completed"),
+        ("m-2", 2, "anonymous", "completed"),
     ]
     assert (then.session_id, then.agent, then.context) == (talk.id, "it", {"plan": "gold"})
     assert (then.messages, then.waiting, then.working_on) == (2, 0, None)
