@@ -97,6 +97,16 @@ async def steer_and_hold(scene: Scene) -> None:
     await decided(scene.run, request, "approve")
 
 
+async def talk(scene: Scene) -> None:
+    """Say two things in a session, approve what the second one takes, and close it."""
+    await scene.run.signal("message", {"message_id": "m-1", "text": "Good morning."})
+    await scene.until(lambda trace: bool(trace.talk) and trace.status == "idle")
+    await scene.run.signal("message", {"message_id": "m-2", "text": "Send it."})
+    await approve(scene)
+    await scene.until(lambda trace: trace.status == "idle")
+    await scene.run.signal("close", {"reason": "done", "by": "dana"})
+
+
 async def cancel(scene: Scene) -> None:
     """Cancel a run whose tool is under way."""
     await scheduled(scene.run, "linger")
@@ -230,5 +240,13 @@ ATTENDED = (
     ),
     Scenario("budget_extension", lambda _: spending(), extend),
     Scenario("cancel", lambda _: a_desk([call("linger"), told], linger), cancel),
+    Scenario(
+        "session",
+        lambda _: a_desk(
+            [say("hello"), call("send", text="hi"), told], send, max_history_events=1
+        ),
+        talk,
+        session=True,
+    ),
     Scenario(KILLED, lambda _: a_desk(SENDING), switch_off, beside=[f"{KILLED}-switches"]),
 )

@@ -203,6 +203,13 @@ SWITCHED = Claim(
     ),
 )
 
+ANSWERED = Claim(
+    "two messages were answered, one after the other",
+    lambda story: (
+        [one.type for one in story.trace.talk] == ["session.message", "session.outcome"] * 2
+    ),
+)
+
 CLAIMS: Mapping[str, tuple[Claim, ...]] = {
     "approvals": (
         signalled("approval"),
@@ -256,6 +263,14 @@ CLAIMS: Mapping[str, tuple[Claim, ...]] = {
     "local_tools": (LOCAL, ran("look")),
     "retries": (TRIED_AGAIN, ended("completed")),
     "answer_in_a_shape": (SENT_BACK, ended("completed")),
+    "session": (
+        signalled("message", "close"),
+        executions(3),
+        accepted("approval"),
+        ran("send"),
+        ANSWERED,
+        ended("completed"),
+    ),
     "fallback": (noted("model switched"), SWITCHED, ended("completed")),
 }
 

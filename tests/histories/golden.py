@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 
 from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.spans.values import Span, SpanEvent
@@ -19,6 +20,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?: UTC|Z)")
 _DURATION = re.compile(r"\b\d+ ms|\b\d+\.\d s")
 _TIMED = {"latency_ms", "first_token_ms", "elapsed_ms"}
 HOUR = timedelta(hours=1)
+_OURS = {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}
 _EMPTY: tuple[JsonValue, ...] = (None, "", [], {})
 
 
@@ -29,7 +31,7 @@ def render(chains: Sequence[Chain]) -> str:
     A moment is written as the event at which it was, `1.12` in the first execution, and how long
     something took as `…`: those differ from playing to playing.
     """
-    runs = (_run(chain) for chain in chains if workflow_type(chain) == WORKFLOW_TYPE)
+    runs = (_run(chain) for chain in chains if workflow_type(chain) in _OURS)
     return "\n\n".join("\n".join(written) for written in runs) + "\n"
 
 

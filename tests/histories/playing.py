@@ -14,7 +14,8 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, Work
 from holdfast import App
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.run import RunResult
+from holdfast.contracts.run import WORKFLOW_TYPE, RunResult
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.histories import fetch
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
@@ -75,7 +76,7 @@ class Scenario:
 
     *app* gets a folder for its files. *people* do their part while the run is under way. The
     workflow's id is the name of the scenario. *beside* are ids of workflows that take part and
-    that the run didn't start itself.
+    that the run didn't start itself. A *session* begins with nothing said.
     """
 
     name: str
@@ -84,16 +85,18 @@ class Scenario:
     goal: str = "go"
     brief: JsonObject = field(default_factory=JsonObject)
     beside: Sequence[str] = ()
+    session: bool = False
 
 
 async def play(scenario: Scenario, client: Client, folder: Path) -> tuple[Chain, ...]:
     """Play a scenario to its end; return its histories, then those of the runs it started."""
     runs = Runs(client)
     runs.queue = scenario.name
-    brief: JsonObject = {"agent": "clerk", "input": scenario.goal, **scenario.brief}
+    goal: JsonObject = {} if scenario.session else {"input": scenario.goal}
+    brief: JsonObject = {"agent": "clerk", **goal, **scenario.brief}
     async with runs.working(scenario.app(folder)):
         handle: WorkflowHandle[object, RunResult] = await client.start_workflow(
-            "AgentRun",
+            SESSION_WORKFLOW_TYPE if scenario.session else WORKFLOW_TYPE,
             args=[brief],
             id=scenario.name,
             task_queue=runs.queue,
@@ -101,7 +104,7 @@ async def play(scenario: Scenario, client: Client, folder: Path) -> tuple[Chain,
         )
         await scenario.people(Scene(Run(handle), runs, folder))
         with suppress(WorkflowFailureError):
-            await handle.result()
+            await client.get_workflow_handle(scenario.name).result()
     own = await fetch(client, scenario.name)
     others = [await fetch(client, name) for name in scenario.beside]
     return (own, *[chain async for chain in _below(client, own)], *others)

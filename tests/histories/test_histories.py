@@ -12,6 +12,7 @@ from temporalio.workflow import NondeterminismError
 from holdfast.event_order import OrderedRunner
 from holdfast.runner import RUNNER
 from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.agent_session import AgentSession
 from holdfast.workflows.payloads import data_converter
 from holdfast.workflows.switches import HoldfastSwitches
 from tests.histories import golden, stored
@@ -35,7 +36,7 @@ def a_replayer(*listeners: Listener, runner: WorkflowRunner = RUNNER) -> Replaye
     """Replays as a worker works: the same workflows, the same runner, the same converter."""
     return Replayer(
         interceptors=listeners,
-        workflows=[AgentRun, HoldfastSwitches],
+        workflows=[AgentRun, AgentSession, HoldfastSwitches],
         workflow_runner=runner,
         data_converter=data_converter,
         debug_mode=True,
