@@ -15,7 +15,7 @@ from temporalio.workflow import NondeterminismError
 
 from examples.reconcile.app import app as reconcile
 from holdfast import Agent, App, worker
-from holdfast.contracts.base import digest
+from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.run import RunResult
 from holdfast.runner import build_replayer
 from holdfast.testing import call, calls, say
@@ -100,6 +100,48 @@ async def test_the_temporal_command_line_is_enough(runs: Runs) -> None:
     assert end.stop.ended_by == "dana"
     assert [one.tool for one in end.effects] == ["send"]
     assert "WorkflowExecutionCompleted" in followed
+
+
+async def test_the_temporal_command_line_is_enough_for_a_session(runs: Runs) -> None:
+    """Open it with a message, wait, approve, close it, and open it again with the next one."""
+    # SE-04
+    address = runs.client.service_client.config.target_host
+    temporal = (str(Path(sys.executable).with_name("temporal")), "workflow")
+    session = ("--workflow-id", f"by-hand-{runs.queue}", "--address", address)
+    opening = ("--type", "AgentSession", "--task-queue", runs.queue, "--signal-name", "message")
+    brief = ("--input", json.dumps({"agent": "it"}))
+    approval = {"request_id": "req-1", "decision": "approve", "approver": "me"}
+
+    async def say_so(message_id: str) -> None:
+        said = json.dumps({"message_id": message_id, "text": "go"})
+        command = (*temporal, "signal-with-start", *opening, *brief, "--signal-input", said)
+        await output(*command, *session)
+
+    async def tell(name: str, argument: JsonObject) -> None:
+        given = ("--name", name, "--input", json.dumps(argument))
+        await output(*temporal, "signal", *given, *session)
+
+    async def until(message_id: str, state: str) -> str:
+        about = ("--input", json.dumps({"message_id": message_id}))
+        asking = (*temporal, "query", "--name", "outcome", *about, *session)
+        while f'"state":"{state}"' not in (found := await output(*asking)).replace(" ", ""):
+            pass
+        return found
+
+    script = [call("send", log="/dev/null", text="x"), say("sent"), say("and again")]
+    async with runs.working(scripted(script)):
+        await say_so("m-1")
+        await until("m-1", "waiting")
+        await tell("approval", approval)
+        first = await until("m-1", "done")
+        await tell("close", {"reason": "enough"})
+        closed = await output(*temporal, "result", *session)
+        await say_so("m-2")
+        second = await until("m-2", "done")
+
+    assert "sent" in first
+    assert "closed by a person: enough" in closed
+    assert "and again" in second
 
 
 async def test_an_exported_history_replays(runs: Runs) -> None:
