@@ -1,7 +1,7 @@
 """The transcript that a model call means: from memory, or else asked of the run itself."""
 
 from collections import OrderedDict
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from holdfast.contracts.errors import TranscriptMismatch
 from holdfast.contracts.model import ModelCall, Prefix
@@ -33,19 +33,29 @@ class RunReader(Protocol):
         ...
 
 
+class _Transcript(NamedTuple):
+    execution: str
+    digest: TranscriptDigest
+    items: _Items
+
+
+_NOTHING = _Transcript("", TranscriptDigest(), ())
+
+
 class Transcripts:
     """
     The transcripts and prefixes that this process has seen, as many as fit.
 
     Any of them may be missing, and all of them are always missing when *capacity* is 0: the run
     itself holds the truth. What comes from here is proven by the rolling digest of the call, and
-    kept under the execution whose call it is: no other run gets it.
+    kept with the execution whose call it is: no other run gets it, and what was kept of a run
+    gives way to what its next execution begins with.
     """
 
     def __init__(self, reader: RunReader, capacity: int = 256) -> None:
         self._reader = reader
         self._capacity = capacity
-        self._transcripts: OrderedDict[str, tuple[TranscriptDigest, _Items]] = OrderedDict()
+        self._transcripts: OrderedDict[str, _Transcript] = OrderedDict()
         self._remains: OrderedDict[str, tuple[TranscriptView, _Items, _Items]] = OrderedDict()
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
 
@@ -64,11 +74,11 @@ class Transcripts:
         items, seen = await self.transcript(call, execution), call.view
         place = context.find_settled_end(items, seen)
         old = items[:place]
-        view, known, shown = self._remains.get(execution, (None, (), ()))
+        view, known, shown = self._remains.get(call.run_id, (None, (), ()))
         # They are mostly the very same items, so comparing them costs little.
         if view != seen or known != old:
             shown = context.reduce_settled_items(old, seen, call.max_context_bytes)
-            self._keep(self._remains, execution, (seen, old, shown))
+            self._keep(self._remains, call.run_id, (seen, old, shown))
         return shown + items[place:]
 
     async def transcript(self, call: ModelCall, execution: str) -> _Items:
@@ -78,7 +88,9 @@ class Transcripts:
         Raises TranscriptMismatch when it isn't the one that the run means; the next attempt then
         asks the run.
         """
-        base, known = self._transcripts.pop(execution, (TranscriptDigest(), ()))
+        kept, base, known = self._transcripts.pop(call.run_id, _NOTHING)
+        if kept != execution:
+            _, base, known = _NOTHING
         if base == call.head:
             return self._remember(call, known, execution)  # an earlier attempt came this far
         if base != call.base or call.base.length == 0:
@@ -92,7 +104,7 @@ class Transcripts:
         return self._remember(call, known + call.items, execution)
 
     def _remember(self, call: ModelCall, items: _Items, execution: str) -> _Items:
-        self._keep(self._transcripts, execution, (call.head, items))
+        self._keep(self._transcripts, call.run_id, _Transcript(execution, call.head, items))
         return items
 
     async def _fetch_items(self, call: ModelCall) -> _Items:

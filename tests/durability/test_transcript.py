@@ -235,6 +235,21 @@ async def test_a_hit_asks_nobody() -> None:
     assert reader.asked == []
 
 
+async def test_the_next_execution_takes_the_place_of_the_last() -> None:
+    """A session that is cut again and again holds one transcript, and each only its own."""
+    reader = Reader(turns(3))
+    held = Transcripts(reader, capacity=2)
+    other = model_call(turns(2), base=0).model_copy(update={"run_id": "run-2"})
+    await held.transcript(other, "e0")
+    for cut in range(1, 5):
+        await held.transcript(model_call(turns(3), base=0), f"e{cut}")
+    again = model_call(turns(3), base=2).model_copy(update={"run_id": "run-2"})
+    assert await held.transcript(again, "e0") == turns(3)
+    assert reader.asked == []
+    assert await held.transcript(model_call(turns(4), base=3), "e1") == turns(4)
+    assert reader.asked == [0, 2]
+
+
 async def test_a_wrong_transcript_fails_loudly_and_is_asked_again() -> None:
     """Where the digest differs nothing is sent to a model; the next attempt asks the run."""
     reader = Reader((UserTurn(text="forged"), *turns(3)[1:]))
