@@ -11,12 +11,23 @@ import os
 import sys
 import time
 
-from bench import live, recovery, replay, sdks, start, steps
+from bench import live, recovery, replay, sdks, sessions, start, steps
 from bench.decisions import decisions, looks
 from bench.goals import Tally
 from bench.processes import server
 
-PARTS = ("decisions", "start", "steps", "many", "cache", "sdks", "recovery", "replay", "live")
+PARTS = (
+    "decisions",
+    "start",
+    "steps",
+    "many",
+    "cache",
+    "sdks",
+    "recovery",
+    "replay",
+    "live",
+    "sessions",
+)
 
 
 def _arguments() -> argparse.Namespace:
@@ -31,6 +42,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=steps.MANY, help="runs at once")
     parser.add_argument("--cache-steps", type=int, default=200)
     parser.add_argument("--replay-steps", type=int, default=1000)
+    parser.add_argument("--messages", type=int, default=1000, help="of one long session")
     return parser.parse_args()
 
 
@@ -68,6 +80,8 @@ async def _with_server(given: argparse.Namespace, tally: Tally) -> None:
             await replay.replay(client, given.replay_steps)
         if "live" in given.only:
             await live.live(client)
+        if "sessions" in given.only:
+            await sessions.sessions(client, given.messages)
 
 
 if __name__ == "__main__":

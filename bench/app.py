@@ -97,17 +97,24 @@ app = App(
     ]
     + [
         Agent(
+            name="talks",
+            instructions="Answer.",
+            models=["scripted:talks"],
+            max_history_events=500,
+        ),
+        Agent(
             name="guarded",
             instructions="Read the records.",
             models=["scripted:ordinary"],
             tools=[read_record],
             guardrails=GUARDRAILS,
             budget=Budget(max_steps=1_000_000, max_tokens=10**12, max_result_chars=10**12),
-        )
+        ),
     ],
     scripts={
         "ordinary": many_steps,
         "local": many_local_steps,
+        "talks": lambda _: say("ok"),
         "asks": [call("ask_user", question="Which records?"), say("ok")],
         "approved": [call("post", text="hello"), say("ok")],
         "slow-tool": [call("read_slowly"), say("ok")],

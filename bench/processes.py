@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import os
+import resource
 import signal
 import sys
 import time
@@ -10,6 +11,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
+from pathlib import Path
 
 from temporalio.client import Client
 
@@ -37,6 +39,11 @@ class WorkerProcess:
         if error := _LIBC.clock_getcpuclockid(self._process.pid, ctypes.byref(clock)):
             raise OSError(error, "the worker's CPU clock can't be read")
         return time.clock_gettime(clock.value)
+
+    def memory_bytes(self) -> int:
+        """Return how much memory the process holds."""
+        pages = Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * resource.getpagesize()
 
     def freeze(self) -> None:
         """Let the process take what it polled for, and do nothing with it."""

@@ -42,8 +42,43 @@ class RawLoop:
         return "ok"
 
 
+RAW_SESSION = "RawSession"
+
+
+@workflow.defn(name=RAW_SESSION)
+class RawSession:
+    """As many messages as its argument says: each is heard, and a model is asked once."""
+
+    def __init__(self) -> None:
+        self._heard: list[str] = []
+        self._answered: set[str] = set()
+
+    @workflow.run
+    async def run(self, messages: int) -> int:
+        """Answer one after the other."""
+        for place in range(messages):
+            await workflow.wait_condition(lambda: len(self._heard) > place)  # noqa: B023 -- awaited at once
+            await workflow.execute_activity(model, place, start_to_close_timeout=TIMEOUT)
+            self._answered.add(self._heard[place])
+        return messages
+
+    @workflow.signal
+    async def message(self, said: dict[str, str]) -> None:
+        """Hear something."""
+        self._heard.append(said["message_id"])
+
+    @workflow.query
+    def outcome(self, asked: dict[str, str]) -> dict[str, str]:
+        """Say whether something was answered."""
+        done = asked["message_id"] in self._answered
+        return {"state": "done" if done else "working"}
+
+
 def build_raw_worker(client: Client, task_queue: str) -> Worker:
     """Put the floor's worker together, with all that the SDK does by default."""
     return Worker(
-        client, task_queue=task_queue, workflows=[RawLoop], activities=[model, read_record]
+        client,
+        task_queue=task_queue,
+        workflows=[RawLoop, RawSession],
+        activities=[model, read_record],
     )
