@@ -110,7 +110,7 @@ async def test_the_temporal_command_line_is_enough_for_a_session(runs: Runs) -> 
     session = ("--workflow-id", f"by-hand-{runs.queue}", "--address", address)
     opening = ("--type", "AgentSession", "--task-queue", runs.queue, "--signal-name", "message")
     brief = ("--input", json.dumps({"agent": "it"}))
-    approval = {"request_id": "req-1", "decision": "approve", "approver": "me"}
+    approval: JsonObject = {"request_id": "req-1", "decision": "approve", "approver": "me"}
 
     async def say_so(message_id: str) -> None:
         said = json.dumps({"message_id": message_id, "text": "go"})
