@@ -19,9 +19,11 @@ from tests.builders import admitted, an_invocation
 
 
 @pytest.fixture(scope="session")
-def sandbox_home(tmp_path_factory: pytest.TempPathFactory, sandboxed: None) -> Path:
+def sandbox_home(tmp_path_factory: pytest.TempPathFactory, copies: Path, sandboxed: None) -> Path:
     """The folder of a worker that has a sandbox."""
-    return tmp_path_factory.mktemp("home")
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "sandbox").symlink_to(copies)
+    return folder
 
 
 @pytest.fixture(scope="session")
