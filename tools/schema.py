@@ -1,7 +1,7 @@
 """JSON Schemas: made from a signature, checked for what a contract needs, applied to arguments."""
 
 import inspect
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, time
 from itertools import islice
@@ -30,6 +30,15 @@ from holdfast.tools.readings import AMBIGUOUS
 
 _MODE_NAMES = {"mode", "action", "operation", "op", "command", "kind"}
 _MAX_MODES = 7
+
+_FREE_FORM = {
+    **dict.fromkeys(("command", "cmd", "shell", "script", "code"), "command"),
+    **dict.fromkeys(("sql", "statement"), "statement"),
+    **dict.fromkeys(("url", "uri", "endpoint"), "address"),
+}
+"""Arguments that say by their names what a text in them does, and for that it may be anything."""
+
+_NARROWING = {"enum", "const", "pattern"}
 
 
 class Signature:
@@ -236,6 +245,47 @@ def find_text_arguments(schema: JsonObject) -> tuple[str, ...]:
         and entry.get("type") == "string"
         and not entry.keys() & {"format", "enum", "const"}
     )
+
+
+def find_warnings(schema: JsonObject, scoped: str | None) -> tuple[str, ...]:
+    """
+    Say which arguments let a tool do more than can be ruled on; *scoped* is kept in bounds.
+
+    A tool with such arguments works. Nobody can allow one thing that it does and forbid another.
+    """
+    definitions = _object(schema.get("$defs"))
+    found: list[str] = []
+    for name, entry in _object(schema.get("properties")).items():
+        texts = [one for one in _alternatives(_object(entry), definitions) if _is_any_text(one)]
+        if name == scoped:
+            continue
+        if texts and (thing := _FREE_FORM.get(name.casefold())):
+            found.append(f"argument {name!r} takes any {thing}: say which with a scope or a type")
+        elif name in _MODE_NAMES and (texts or _choices(_object(entry), definitions) > 1):
+            found.append(f"argument {name!r} chooses what is done: make each a tool of its own")
+        elif _is_identifier(name) and any("maxLength" not in one for one in texts):
+            found.append(f"argument {name!r} takes any text: give it a pattern or a length")
+    return tuple(found)
+
+
+def _alternatives(entry: JsonObject, definitions: JsonObject) -> Iterator[JsonObject]:
+    """Yield the schemas one of which an argument fits: its own, by reference, or of a union."""
+    reference, union = entry.get("$ref"), entry.get("anyOf")
+    if isinstance(reference, str):
+        yield from _alternatives(_object(definitions.get(reference.rpartition("/")[2])), {})
+    elif isinstance(union, list):
+        for one in union:
+            yield from _alternatives(_object(one), definitions)
+    else:
+        yield entry
+
+
+def _is_any_text(entry: JsonObject) -> bool:
+    return entry.get("type") == "string" and not entry.keys() & _NARROWING
+
+
+def _is_identifier(name: str) -> bool:
+    return name == "id" or name.endswith(("_id", "Id"))
 
 
 def _arguments_model(name: str, fields: Mapping[str, tuple[object, object]]) -> type[BaseModel]:

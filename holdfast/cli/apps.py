@@ -18,6 +18,7 @@ from holdfast.contracts.tools import ToolContract
 from holdfast.probes.report import ProbeReport
 from holdfast.probes.report import probe as probe_model
 from holdfast.run.texts.figures import dollars, render_value
+from holdfast.tools import schema
 from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import describe_fitting
 
@@ -30,7 +31,12 @@ def tools(
     found = load_app(app)
     contracts = found.registry.contracts()
     if as_json:
-        render.show_json([contract.model_dump(mode="json") for contract in contracts])
+        render.show_json(
+            [
+                {**contract.model_dump(mode="json"), "warnings": [*_warnings(contract)]}
+                for contract in contracts
+            ]
+        )
         return
     out = Screen()
     for contract in contracts:
@@ -43,6 +49,8 @@ def tools(
         others = "; ".join(_stands_in(contract, contracts))
         more = [("  stands in", others)] if others else []
         render.show_fields(out, [*rows, *more, ("  agents", ", ".join(users))])
+        for warning in _warnings(contract):
+            out.line(f"  warning: {warning}", "yellow", hang=11)
     for agent in found.agents:
         for hosted in agent.hosted:
             out.line(f"{hosted.name} (hosted)", "bold")
@@ -114,6 +122,10 @@ def _describe_answer(contract: ToolContract) -> str:
     """Say what a person answers whom the tool asks."""
     schema = contract.answer_schema
     return describe_fitting(schema) if schema is not None else "words"
+
+
+def _warnings(contract: ToolContract) -> tuple[str, ...]:
+    return schema.find_warnings(contract.input_schema, contract.resource_scope.argument)
 
 
 def _stands_in(contract: ToolContract, others: tuple[ToolContract, ...]) -> Iterator[str]:

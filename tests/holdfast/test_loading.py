@@ -1,5 +1,6 @@
 """An app is found by its name; what keeps it from being imported is one line."""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,6 +137,29 @@ def test_tools_that_ask_people_show_what_an_answer_is(
     shown = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert ["output_schema", '{"type": "integer"}'] in shown
     assert ["answer", "a whole number"] in shown
+
+
+def test_a_tool_that_does_anything_is_warned_of(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is registered, and whoever looks at the app reads what is wrong with it."""
+    # NR-10
+    (here / "shop.py").write_text(
+        "from holdfast import Agent, App, Risk, tool\n"
+        "@tool(risk=Risk.WRITE_EXTERNAL)\n"
+        "async def ask_database(sql: str) -> str:\n"
+        '    """Ask the database."""\n'
+        "    raise NotImplementedError\n"
+        "app = App(agents=[Agent(name='it', instructions='x', models=['openai:gpt-5.2'],\n"
+        "                        tools=[ask_database])])\n",
+        encoding="utf-8",
+    )
+    told = "argument 'sql' takes any statement: say which with a scope or a type"
+
+    assert main.run(["tools", "shop:app"]) == 0
+    assert f"  warning: {told}" in capsys.readouterr().out.splitlines()
+    assert main.run(["tools", "shop:app", "--json"]) == 0
+    assert [one["warnings"] for one in json.loads(capsys.readouterr().out)] == [[told]]
 
 
 def test_tools_are_listed_hosted_ones_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
