@@ -9,9 +9,10 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowFailureError, WorkflowHistory
 
 from holdfast import App, Budget
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.transcript import UserTurn
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
-from holdfast.tools import read_file
+from holdfast.tools import read_file, write_file
 from tests.control.controlled import chained, replayed
 from tests.running import Runs
 from tests.sample import TOOLS, told
@@ -174,6 +175,26 @@ async def test_a_run_works_on_a_copy_that_it_opens_once(runs: Runs, tmp_path: Pa
 
     assert (result.answer, shown) == ("done", [1, 1, 1, 1])
     assert (len(opened(*histories)), len(histories) > 2) == (1, True)
+
+
+async def test_what_a_run_overwrites_is_kept(runs: Runs, tmp_path: Path) -> None:
+    """A file that the run didn't make comes from the project, which stays as it was."""
+    # NR-09
+    project = a_project(tmp_path, lamp_txt="dark")
+    script = [
+        call("write_file", path="lamp.txt", content="lit"),
+        call("read_file", path="lamp.txt"),
+        say("done"),
+    ]
+
+    async with runs.working(an_app(tmp_path, script, tools=[read_file, write_file])):
+        run = await runs.start("it")
+        await run.result()
+        wrote, read = await run.results()
+
+    assert isinstance(read, ToolSuccess)
+    assert (wrote.status, "lit" in str(read.data)) == ("ok", True)
+    assert (project / "lamp.txt").read_text() == "dark"
 
 
 async def test_a_project_that_says_nothing_is_no_turn(runs: Runs, tmp_path: Path) -> None:
