@@ -14,11 +14,11 @@ from temporalio.client import (
     WorkflowUpdateRPCTimeoutOrCancelledError,
     WorkflowUpdateStage,
 )
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.common import RawValue, WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.client.messages import build
-from holdfast.client.rpc_errors import no_worker, translate_error
+from holdfast.client.rpc_errors import no_worker, read_answer, translate_error
 from holdfast.client.run import RPC_TIMEOUT, Run
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import HoldfastError, MessageRefused, NoWorker
@@ -130,10 +130,51 @@ class Session:
         """Return where the work on a message stands, and what it came to."""
         return await self.run.query("outcome", _OUTCOME, {"message_id": message_id})
 
-    async def conversation(self, offset: int = 0, limit: int = 1000) -> ConversationPage:
-        """Return what was said, of what the session carries, from an offset on."""
+    async def conversation(self, offset: int | None = None, limit: int = 1000) -> ConversationPage:
+        """
+        Return what was said, of what the session carries, or a page of all from an *offset* on.
+
+        What it carries no longer is asked of its earlier executions, while the server keeps them.
+        """
         await self._require_tenant(open_alone=False)
+        page = await self._read_page(offset or 0, limit)
+        if offset is None or page.first_offset <= offset:
+            return page
+        first, items = page.first_offset, page.items
+        for execution in await self._find_earlier_executions():
+            older = await self._read_older_page(offset, limit, execution)
+            missing = older.items[: max(first - older.first_offset, 0)]
+            if missing:
+                reaches = older.first_offset + len(missing) == first
+                first, items = older.first_offset, (*missing, *(items if reaches else ()))
+            if first <= offset:
+                break
+        return ConversationPage(first_offset=first, items=items[:limit], total=page.total)
+
+    async def _read_page(self, offset: int, limit: int) -> ConversationPage:
         return await self.run.query("conversation", _PAGE, {"offset": offset, "limit": limit})
+
+    async def _read_older_page(self, offset: int, limit: int, execution: str) -> ConversationPage:
+        handle = self._client.get_workflow_handle(self.id, run_id=execution)
+        wanted = {"offset": offset, "limit": limit}
+        try:
+            answer = await handle.query(
+                "conversation", wanted, result_type=RawValue, rpc_timeout=RPC_TIMEOUT
+            )
+        except RPCError as error:
+            raise translate_error(error, self._client, self.id) from None
+        return read_answer(self.id, answer, _PAGE)
+
+    async def _find_earlier_executions(self) -> list[str]:
+        """Return those before the latest, the latest first, without those that were refused."""
+        query = f"WorkflowId = '{self.id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
+        latest = (await self.run.describe()).run_id
+        found = [
+            one
+            async for one in self._client.list_workflows(query)
+            if one.run_id != latest and one.status is not WorkflowExecutionStatus.FAILED
+        ]
+        return [one.run_id for one in sorted(found, key=lambda one: one.start_time, reverse=True)]
 
     async def report(self) -> SessionReport:
         """Return what the session is, and how far it is."""

