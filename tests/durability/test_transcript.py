@@ -110,6 +110,45 @@ async def test_a_run_goes_on_in_new_executions(runs: Runs) -> None:
     assert last.raw_description.workflow_execution_info.first_run_id != last.run_id
 
 
+async def test_a_used_approval_is_used_up_in_the_next_execution(runs: Runs) -> None:
+    """Said again behind the cut it is refused, and the same call asks anew."""
+    # T-34
+    send = call("send", log="/dev/null", text="x")
+
+    def script(turn: ScriptTurn) -> Reply:
+        return (
+            send
+            if turn.number in {1, 3}
+            else call("add", a=1, b=1)
+            if turn.number == 2
+            else say("sent twice")
+        )
+
+    async with runs.working(scripted(script, max_history_events=1)):
+        run = await runs.start("it")
+        first = await run.asked_for_approval()
+        await run.approve(first.request_id)
+        begun = await run.handle.describe()
+        while (second := await run.asked_for_approval()).request_id == first.request_id:
+            await run.pause()
+        again = await run.decide(
+            {
+                "request_id": first.request_id,
+                "digest": first.digest,
+                "decision": "approve",
+                "approver": "alice",
+            }
+        )
+        waiting = await run.pending()
+        await run.approve(second.request_id)
+        result = await run.result()
+        last = await run.handle.describe()
+
+    assert (again.accepted, again.code) == (False, "closed")
+    assert [one.request_id for one in waiting] == [second.request_id]
+    assert (result.answer, last.run_id != begun.run_id) == ("sent twice", True)
+
+
 async def test_loops_are_found_across_executions(runs: Runs) -> None:
     """Counters are carried over, so a loop can't hide behind continue-as-new."""
     # HG-01
