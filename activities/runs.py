@@ -149,7 +149,7 @@ class TemporalEarlierRuns:
         if found is None:
             raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
         execution = Execution(name, found.run_id)
-        left = await self._ask(execution, "", retry_of.turn)
+        left = await self._ask(execution, "", retry_of)
         if left.brief.tenant != tenant:
             raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
         if found.status is WorkflowExecutionStatus.RUNNING:
@@ -158,6 +158,11 @@ class TemporalEarlierRuns:
             )
         if retry_of.first_execution_run_id not in {"", left.first_execution_run_id}:
             raise build_start_refusal(f"another run has the id {name!r} by now")
+        if left.brief.retry_of is not None and left.brief.retry_of.dry:
+            raise build_start_refusal(
+                f"run {name!r} is dry, and nothing of it happened: fork or retry "
+                f"{left.brief.retry_of.run_id!r}"
+            )
         if found.parent_id is not None or left.brief.path:
             raise build_start_refusal(f"run {name!r} is a part of another run: retry that one")
         final = {"blocked"} if retry_of.turn else {"completed", "blocked"}
@@ -168,7 +173,7 @@ class TemporalEarlierRuns:
             )
         ended = _ENDED.get(found.status) if found.status else None
         why = ended or ": ".join(filter(None, (left.outcome, left.reason)))
-        return (await self._prove(execution, left, retry_of.turn)).with_(reason=why)
+        return (await self._prove(execution, left, retry_of)).with_(reason=why)
 
     async def _describe(self, name: str) -> WorkflowExecutionDescription | None:
         """Return what the server knows of a run; null where it has none of this id."""
@@ -180,7 +185,7 @@ class TemporalEarlierRuns:
             return None
         return found if found.workflow_type == WORKFLOW_TYPE else None
 
-    async def _ask(self, execution: Execution, digest: str, turn: int | None) -> Carryover:
+    async def _ask(self, execution: Execution, digest: str, of: RetryOf) -> Carryover:
         run, name = (
             self._client.get_workflow_handle(execution.run_id, run_id=execution.id),
             execution.run_id,
@@ -188,7 +193,7 @@ class TemporalEarlierRuns:
         try:
             return await run.query(
                 "carryover",
-                {"digest": digest, "turn": turn},
+                {"digest": digest, "turn": of.turn, "dry": of.dry},
                 result_type=Carryover,
                 rpc_timeout=CARRYOVER_TIMEOUT,
             )
@@ -203,13 +208,13 @@ class TemporalEarlierRuns:
                 f"no worker says what run {name!r} did: {error}", type="InvalidInput"
             ) from None
 
-    async def _prove(self, execution: Execution, left: Carryover, turn: int | None) -> Carryover:
+    async def _prove(self, execution: Execution, left: Carryover, of: RetryOf) -> Carryover:
         """Return what a run left with what its models said, where it wants proof of a reader."""
         if not left.redacted:
             return left
         digests = await find_last_digests(self._client, execution)
         for digest in digests:
-            whole = await self._ask(execution, digest, turn)
+            whole = await self._ask(execution, digest, of)
             if not whole.redacted:
                 return whole
         if not digests and left.brief.retry_of is None:

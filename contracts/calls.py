@@ -310,6 +310,13 @@ class ToolFailure(Contract):
 ToolResult: TypeAlias = Annotated[ToolSuccess | ToolFailure, Field(discriminator="status")]
 
 
+class RecordedResult(Contract):
+    """What came of a call once, by what makes another call the same: see `fingerprint_effect`."""
+
+    digests: tuple[str, ...]
+    result: ToolResult
+
+
 def fingerprint_effect(name: str, values: JsonObject) -> str:
     """Return what makes two calls do the same, however their arguments are written."""
     return digest([name, values])

@@ -234,6 +234,7 @@ class RetryOf(Inbound):
 
     Without the latter it is the run that has the id now; a text alone is an id. With a `turn` the
     run is a fork of that one: it goes on from what was said before that turn, which is taken anew.
+    A `dry` fork runs no tool: its calls are answered with what that run recorded.
     """
 
     run_id: Annotated[str, Field(min_length=1, max_length=MAX_RUN_ID_CHARS)]
@@ -241,6 +242,13 @@ class RetryOf(Inbound):
         default="", exclude_if=not_
     )
     turn: Count | None = Field(default=None, exclude_if=not_)
+    dry: Annotated[bool, Field(strict=True)] = Field(default=False, exclude_if=not_)
+
+    @model_validator(mode="after")
+    def _name_the_turn(self) -> Self:
+        if self.dry and self.turn is None:
+            raise ValueError("only a fork is dry: name its turn")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -14,7 +14,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Ledger, PartialBudget
-from holdfast.contracts.calls import AnyCall, Draft, ToolResult
+from holdfast.contracts.calls import AnyCall, Draft, RecordedResult, ToolResult
 from holdfast.contracts.control import (
     Approach,
     Candidate,
@@ -168,6 +168,7 @@ class RunStateChange(TypedDict, total=False):
     started_at: datetime
     ceiling: PartialBudget | None
     known: tuple[KnownEffect, ...]
+    recorded: tuple[RecordedResult, ...]
     session: SessionState | None
 
 
@@ -194,18 +195,19 @@ class RunState(Contract):
     an answer that has yet to pass, `tripped` what kept one from passing: the run takes back what
     it did before it goes on. At a `dead_end` it goes back to its `checkpoint`. `reviewed` are the
     objections that people approved, `releases` those approved reviews by which nothing has run
-    yet, without their texts, `acknowledged` the triggers that they waved through. `checks`
-    numbers what guardrails had run: commands and agents, `delegated` the tasks that were given to
-    other agents, `handoffs` how often another went on. `output_schema` is the shape that its
-    starter wants the answer in, whoever gives it. `notified` is the last request that somebody was
-    told of. `held` is what the run says of the resources that it is at. `effects` are what the run
-    did since it began, `attempts` the model calls that failed, `approaches` those that it gave up;
+    yet, without their texts, `acknowledged` the triggers that they waved through. `checks` numbers
+    what guardrails had run: commands and agents, `delegated` the tasks that were given to other
+    agents, `handoffs` how often another went on. `output_schema` is the shape that its starter
+    wants the answer in, whoever gives it. `notified` is the last request that somebody was told
+    of. `held` is what the run says of the resources that it is at. `effects` are what the run did
+    since it began, `attempts` the model calls that failed, `approaches` those that it gave up;
     `approach` is the one under way. With a `provider_wait` it waits for its last model. `budget`
     is what it was started with. `known` is what was done before this run began, which it doesn't
-    do again; it has `lost` something of that, of what its parts did or of `unresolved` where there
-    was no room to keep all. `tier` is the one tried now, `tier_attempts` numbers what was tried at
-    any, `tier_failure` is why the one before failed, `subtasks` are failed ones; `used_tokens`
-    prove nothing more. It changes nothing while `planning`, and begins nothing while `stopping`.
+    do again, `recorded` what answers the calls of a dry fork; it has `lost` something of that, of
+    what its parts did or of `unresolved` where there was no room to keep all. `tier` is the one
+    tried now, `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before
+    failed, `subtasks` are failed ones; `used_tokens` prove nothing more. It changes nothing while
+    `planning`, and begins nothing while `stopping`.
     """
 
     run_id: str
@@ -264,6 +266,7 @@ class RunState(Contract):
     effects: tuple[Effect, ...] = ()
     forgotten_effects: int = 0
     known: tuple[KnownEffect, ...] = ()
+    recorded: tuple[RecordedResult, ...] = Field(default=(), exclude_if=not_)
     lost: bool = False
     compensation: Compensation | None = None
     attempts: tuple[ModelAttempt, ...] = ()
@@ -331,6 +334,11 @@ class RunState(Contract):
     def withholds(self) -> bool:
         """Whether what a model says here is told to nobody before an answer is out."""
         return self.agent.guards_answers or self.brief.withheld
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether it runs no tool, and has its calls answered with what another run recorded."""
+        return self.brief.retry_of is not None and self.brief.retry_of.dry
 
     @property
     def streams_text(self) -> bool:

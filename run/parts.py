@@ -11,7 +11,7 @@ from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
-from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
+from holdfast.run import escalations, recorded_results, tool_calls, tool_results, transcript, turns
 
 MAX_PARALLEL_CHILDREN = 4
 """So many children of one run work beside each other; more would only wait for its worker."""
@@ -109,17 +109,20 @@ def build_carryover(
     lost_parts: Mapping[str, str],
     now: datetime,
     fork_at: int | None = None,
+    *,
+    dry: bool = False,
 ) -> Carryover:
     """
     Return what a run that is over leaves to one that tries it again, or forks it before a turn.
 
     Of the calls that had *begun* and have no result nobody knows whether they happened, nor what
     its *lost_parts* did, each with its agent. Nothing is left of approvals, nor of what providers
-    keep. What was done behind the turn of a fork is known all the same: it stands. Raises
-    InvalidInput where there is no such turn any more.
+    keep. What was done behind the turn of a fork is known all the same: it stands. A *dry* one
+    gets what came of all calls. Raises InvalidInput where there is no such turn any more.
     """
     outcome, stop = state.outcome, state.stop
     state = close_turn(state, begun, now)
+    recorded = recorded_results.collect(state.items) if dry else ()
     for part, agent in lost_parts.items():
         state = after_loss(state, part, agent)
     state = (
@@ -140,6 +143,7 @@ def build_carryover(
         items=(),
         summary=state.summary,
         call_marks=state.call_marks,
+        recorded=recorded,
     )
     items, seen, _ = transcript.carry_items(state, bounds.size(left))
     said = sum(map(_is_of_project, items[: seen.summarised_before]))

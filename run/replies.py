@@ -13,7 +13,15 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
-from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
+from holdfast.run import (
+    answers,
+    backtracking,
+    escalations,
+    fallbacks,
+    recorded_results,
+    requests,
+    turns,
+)
 from holdfast.run.limits import budgets, loop_detection
 from holdfast.run.transcript import append_items, halt
 
@@ -150,7 +158,16 @@ def _take_calls(state: RunState, calls: tuple[AnyCall, ...], now: datetime) -> R
     drafts = sum(1 for call in calls if (tool := state.agent.find_tool(call.name)) and tool.draft)
     if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls), drafts):
         return halt(state, stop, now)
-    return state
+    return _answer_dry(state, now) if state.is_dry else state
+
+
+def _answer_dry(state: RunState, now: datetime) -> RunState:
+    """Close the turn with what was recorded: nobody rules on its calls, and none begins."""
+    of = state.brief.retry_of
+    answered, left = recorded_results.answer_calls(
+        state.calls, state.recorded, of.run_id if of else ""
+    )
+    return turns.close_turn_if_complete(state.with_(calls=answered, recorded=left), now)
 
 
 def _end_approach_or_run(state: RunState, stop: Stop, now: datetime) -> RunState:

@@ -116,6 +116,7 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
         summary=earlier.summary,
         summarised_before=earlier.summarised_before,
         call_marks=earlier.call_marks,
+        recorded=earlier.recorded,
         planning=earlier.brief.mode == "plan",
     )
     return append_items(state, *earlier.items, _build_retry_notice(state, earlier))
@@ -129,6 +130,7 @@ def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
         "run_id": asked.retry_of.run_id if asked.retry_of else "",
         "first_execution_run_id": earlier.first_execution_run_id,
         "turn": asked.retry_of.turn if asked.retry_of else None,
+        "dry": asked.retry_of is not None and asked.retry_of.dry,
     }
     return RunMetadata.model_validate(
         {
@@ -149,7 +151,10 @@ def _build_retry_notice(state: RunState, earlier: Carryover) -> UserTurn:
     if of and of.turn:
         said = f"Run {retried} went on from here, and this run takes its turn {of.turn} anew."
     said = f"{said} What was approved in it is approved no more."
-    text = "\n\n".join(filter(None, (said, earlier.told)))
+    told = earlier.told
+    if state.is_dry:
+        told = "No tool runs: calls are answered with what was recorded, any other is refused."
+    text = "\n\n".join(filter(None, (said, told)))
     return UserTurn(text=text, origin="constraint")
 
 

@@ -11,7 +11,7 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, FindWorker, OpenRun, RunInput
 from holdfast.contracts.state import RunState
-from holdfast.run import gates, tool_calls, turns
+from holdfast.run import gates, recorded_results, tool_calls, turns
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.inbound import messages
@@ -60,6 +60,8 @@ async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
     """Return the agent as a worker has it, with the models that the start names."""
     agent = await open_agent(given.agent, task_kind)
     try:
+        if given.retry_of is not None and given.retry_of.dry:
+            recorded_results.require_dry(agent)
         return turns.choose_models(agent, given.models)
     except InvalidInput as error:
         raise failures.build_start_refusal(str(error)) from None

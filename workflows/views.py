@@ -33,6 +33,7 @@ class CarryoverQuery(Inbound):
 
     digest: str = ""
     turn: Count | None = None
+    dry: bool = False
 
 
 class ContextQuery(PageQuery):
@@ -174,7 +175,7 @@ def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryo
     if not state.withholds or query.digest in proofs:
         return left
     items = tuple(_redact_item(item, _PEOPLE_ORIGINS) for item in left.items)
-    return left.with_(items=items, summary="", summarised_before=0, redacted=True)
+    return left.with_(items=items, summary="", summarised_before=0, recorded=(), redacted=True)
 
 
 def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> TranscriptPage:

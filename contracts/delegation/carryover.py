@@ -1,9 +1,13 @@
 """What a run that is over leaves to one that tries it again."""
 
+from operator import not_
 from typing import Self, TypedDict, Unpack
+
+from pydantic import Field
 
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import PartialBudget
+from holdfast.contracts.calls import RecordedResult
 from holdfast.contracts.control import EarlierActors, KnownEffect, RetryOf
 from holdfast.contracts.run import RunMetadata, RunStatus
 from holdfast.contracts.transcript import TranscriptItem
@@ -16,6 +20,7 @@ class CarryoverChange(TypedDict, total=False):
     items: tuple[TranscriptItem, ...]
     summary: str
     summarised_before: int
+    recorded: tuple[RecordedResult, ...]
     redacted: bool
 
 
@@ -25,8 +30,9 @@ class Carryover(Contract):
 
     `brief`, `budget` and `ceiling` are what it was started with. `known` is what it did, or may
     have, and what it knew of; `told` the same in words. `items` are what is left in view of its
-    transcript, in which each call has a result; `origin` is the digest of the whole. Where answers
-    are withheld it is `redacted` for whoever doesn't have the digest of what a model was shown.
+    transcript, in which each call has a result; `origin` is the digest of the whole. What came of
+    its calls, before and behind a turn, is `recorded` for a dry fork alone. Where answers are
+    withheld it is `redacted` for whoever doesn't have the digest of what a model was shown.
     """
 
     first_execution_run_id: str
@@ -42,6 +48,7 @@ class Carryover(Contract):
     summary: str = ""
     summarised_before: int = 0
     call_marks: tuple[str, ...] = ()
+    recorded: tuple[RecordedResult, ...] = Field(default=(), exclude_if=not_)
     redacted: bool = False
 
     def with_(self, **changes: Unpack[CarryoverChange]) -> Self:

@@ -104,7 +104,7 @@ async def retry(
     """
     given = _Given(id, actor, tuple(models or ()), wait)
     limits = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
-    await _go_on_from(run, None, given, limits, as_json=as_json)
+    await _go_on_from(run, given, limits, as_json=as_json)
 
 
 @blocking
@@ -112,6 +112,9 @@ async def fork(
     run: options.RunId,
     *,
     at: Annotated[int, typer.Option(metavar="TURN", min=1, help="The turn that is taken anew.")],
+    dry: Annotated[
+        bool, typer.Option("--dry", help="Run no tool: calls get what that run recorded.")
+    ] = False,
     wait: options.Wait = True,
     id: Annotated[
         str | None,
@@ -131,9 +134,9 @@ async def fork(
     That reads what was said before the turn, and repeats nothing of what was done before or behind
     it; nothing that was approved there is approved here. Exit codes are those of 'holdfast run'.
     """
-    given = _Given(id, actor, tuple(models or ()), wait)
+    given = _Given(id, actor, tuple(models or ()), wait, at, dry)
     limits = options.budget(max_steps, max_tokens, max_cost, max_wall_time)
-    await _go_on_from(run, at, given, limits, as_json=as_json)
+    await _go_on_from(run, given, limits, as_json=as_json)
 
 
 class _Given(NamedTuple):
@@ -143,21 +146,22 @@ class _Given(NamedTuple):
     actor: str | None
     models: tuple[str, ...]
     wait: bool
+    at: int | None = None
+    dry: bool = False
 
 
-async def _go_on_from(
-    run: str, turn: int | None, given: _Given, limits: Budget | None, *, as_json: bool
-) -> None:
+async def _go_on_from(run: str, given: _Given, limits: Budget | None, *, as_json: bool) -> None:
     """Try a run again, or fork it before a turn."""
     _check_id(given.id)
     holdfast = await Holdfast.connect()
-    earlier, queue = await _find_earlier(holdfast.run(run), forked=turn is not None)
+    earlier, queue = await _find_earlier(holdfast.run(run), forked=given.at is not None)
+    lineage = {"run_id": run, "first_execution_run_id": earlier.first_execution}
     brief = build(
         RunInput,
         agent=earlier.brief.agent if earlier.brief else None,
         tenant=earlier.brief.tenant if earlier.brief else None,
         actor=given.actor,
-        retry_of={"run_id": run, "first_execution_run_id": earlier.first_execution, "turn": turn},
+        retry_of={**lineage, "turn": given.at, "dry": given.dry},
         models=given.models,
         stream=given.wait or None,
         budget=limits,

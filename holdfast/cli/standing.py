@@ -167,7 +167,8 @@ def show_view(out: Screen, shown: RunView) -> None:
 
 def _describe_lineage(retry_of: RetryOf | None) -> Iterator[tuple[str, str]]:
     if retry_of is not None and retry_of.turn is not None:
-        yield "forks", f"{retry_of.run_id}, turn {retry_of.turn} anew"
+        dry = ", dry" if retry_of.dry else ""
+        yield "forks", f"{retry_of.run_id}, turn {retry_of.turn} anew{dry}"
     elif retry_of is not None:
         yield "retries", retry_of.run_id
 

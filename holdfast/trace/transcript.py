@@ -125,6 +125,7 @@ def heading(trace: Trace) -> Iterator[Line]:
         first = earlier.first_execution_run_id
         of = f"{earlier.run_id}{f' (first execution {first})' if first else ''}"
         turn = f", turn {earlier.turn} anew" if earlier.turn else ""
+        turn += ", dry" if earlier.dry else ""
         yield Line("forks" if earlier.turn else "retries", f"{of}{turn}")
     if not trace.is_session:
         yield Line("goal", short(trace.goal))

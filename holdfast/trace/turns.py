@@ -16,7 +16,7 @@ from holdfast.contracts.decisions import Decided, RunAsDraftOnly
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.tools import ToolContract
-from holdfast.contracts.transcript import ToolTurn
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
@@ -40,7 +40,7 @@ class TurnWork:
         self._chronicle = chronicle
         asked = decode(operation.given, _CALL)
         if asked is not None:
-            _keep_failures(chronicle, asked)
+            _keep_results(chronicle, asked)
         before = chronicle.turn.number if chronicle.turn else 0
         self._turn = Turn(
             key=operation.key,
@@ -87,17 +87,24 @@ def _with_reply(turn: Turn, reply: ModelReply, now: datetime) -> Turn:
     )
 
 
-def _keep_failures(chronicle: TraceBuilder, asked: ModelCall) -> None:
+def _keep_results(chronicle: TraceBuilder, asked: ModelCall) -> None:
     """
     Take the failures that the model is told of: no word about them is truer.
 
-    Of a success it may be told less than the tool returned.
+    Of a success it may be told less than the tool returned, where one ran.
     """
     for item in asked.items:
+        if isinstance(item, AssistantTurn) and _is_dry(chronicle):
+            chronicle.name_calls([call.call_id for call in item.calls])  # nobody ruled on them
         for result in item.results if isinstance(item, ToolTurn) else ():
             call = chronicle.find_call(result.call_id)
-            if call is not None and isinstance(result, ToolFailure):
+            if call is not None and (isinstance(result, ToolFailure) or call.result is None):
                 chronicle.put_call(replace(call, result=result))
+
+
+def _is_dry(chronicle: TraceBuilder) -> bool:
+    lineage = chronicle.brief.retry_of if chronicle.brief else None
+    return lineage is not None and lineage.dry
 
 
 def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:

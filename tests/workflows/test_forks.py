@@ -4,17 +4,21 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.control import Effect
 from holdfast.contracts.errors import InvalidInput
-from holdfast.contracts.run import RunInput
-from holdfast.contracts.state import RunState
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
-from holdfast.run import parts, replies, turns
+from holdfast.contracts.guardrails import GuardrailSpec
+from holdfast.contracts.run import AgentSnapshot, RunInput
+from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.tools import HostedTool
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.run import parts, recorded_results, replies, turns
 from holdfast.run.transcript import cut_before_turn
-from holdfast.testing import call, say
+from holdfast.testing import call, calls, say
+from holdfast.trace.reader import read_trace
 from tests.builders import (
     EXECUTION,
     NOW,
@@ -140,3 +144,118 @@ async def test_a_run_with_its_answer_is_forked(runs: Runs, tmp_path: Path) -> No
     assert (status.retry_of.run_id, status.retry_of.turn) == (run.handle.id, 2)
     assert fork.handle.id != run.handle.id
     assert "it has no turn 4: its models took 3" in late
+
+
+async def test_a_dry_fork_is_told_what_was_recorded(runs: Runs, tmp_path: Path) -> None:
+    """Calls get what came of the same ones; of others it is said that nothing is recorded."""
+    # NR-06
+    log = str(tmp_path / "log")
+    send, other = call("send", log=log, text="x"), call("send", log=log, text="y")
+    app = scripted(
+        otherwise(
+            [call("add", a=1, b=2), send, say("sent")],
+            [calls(call("add", b=2, a=1), send, other), told],
+        ),
+    )
+    async with runs.working(app):
+        run = await runs.start("it", "go", actor="ann")
+        await run.approve((await run.asked_for_approval()).request_id)
+        await run.result()
+        of: JsonObject = {"run_id": run.handle.id, "turn": 1, "dry": True}
+        fork = await runs.start_with({"agent": "it", "retry_of": of, "actor": "dana"})
+        result = await fork.result()
+        page, events = await fork.transcript(), await fork.handle.fetch_history()
+        trace = read_trace([events])
+        refused = await refusal(await runs.start_with({"agent": "it", "retry_of": fork.handle.id}))
+        await replays(fork)
+
+    assert result.status == "completed"
+    assert len(lines(Path(log))) == 1
+    answered = page.items[3]
+    assert isinstance(answered, ToolTurn)
+    added, sent, unknown = answered.results
+    assert (added.status, sent.status) == ("ok", "ok")
+    assert isinstance(unknown, ToolFailure)
+    assert (unknown.status, unknown.type) == ("denied", "not_found")
+    assert f"run {run.handle.id} recorded no call with these arguments" in unknown.reason
+    assert result.effects == ()
+    ran = {
+        event.activity_task_scheduled_event_attributes.activity_type.name
+        for event in events.events
+        if event.HasField("activity_task_scheduled_event_attributes")
+    }
+    assert ran == {"call_model"}
+    assert [one.result for turn in trace.turns for one in turn.calls] == list(answered.results)
+    assert "is dry, and nothing of it happened" in refused
+
+
+def test_only_a_fork_is_dry() -> None:
+    """A run that is tried again as a whole does what is left to do."""
+    with pytest.raises(ValidationError, match="only a fork is dry: name its turn"):
+        RunInput.model_validate({"agent": "it", "retry_of": {"run_id": "run-1", "dry": True}})
+
+
+def test_what_came_of_a_call_comes_in_order_and_the_last_stays() -> None:
+    """A call that is made more often than it was gets what came of it last."""
+    # NR-06
+    look = a_call("look", "c1", place="here")
+    items = (
+        AssistantTurn(model="m", calls=(look,)),
+        ToolTurn(results=(a_success(look).with_(summary="first"),)),
+        AssistantTurn(model="m", calls=(look.with_(call_id="c2"),)),
+        ToolTurn(results=(a_success(look).with_(call_id="c2", summary="second"),)),
+    )
+    left, seen = recorded_results.collect(items), list[str]()
+    for number in range(3):
+        asked = CallState(call=look.with_(call_id=f"d{number}"))
+        (answered,), left = recorded_results.answer_calls((asked,), left, "run-1")
+        assert isinstance(answered.result, ToolSuccess)
+        assert answered.result.call_id == f"d{number}"
+        seen.append(answered.result.summary)
+
+    assert seen == ["first", "second", "second"]
+
+
+def test_of_very_much_the_latest_results_are_left() -> None:
+    """What a dry fork begins with has to fit; what is left out is refused when it is asked for."""
+    # NR-06
+    large = "x" * (recorded_results.MAX_RECORDED_BYTES // 2)
+    items: list[TranscriptItem] = []
+    for number in range(3):
+        asked = a_call("look", f"c{number}", place=str(number))
+        items += [
+            AssistantTurn(model="m", calls=(asked,)),
+            ToolTurn(results=(a_success(asked).with_(summary=large),)),
+        ]
+
+    assert [one.result.call_id for one in recorded_results.collect(items)] == ["c2"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "why"),
+    [
+        pytest.param(
+            an_agent().copy_with({"hosted": (HostedTool(name="web_search"),)}),
+            "hosted tool 'web_search'",
+            id="hosted",
+        ),
+        pytest.param(
+            an_agent().copy_with(
+                {
+                    "acceptance": (
+                        GuardrailSpec(
+                            name="tests", layer="output", on_trip="retry", command=("pytest",)
+                        ),
+                    )
+                }
+            ),
+            "guardrail 'tests'",
+            id="command",
+        ),
+    ],
+)
+def test_what_would_run_beside_tools_has_no_dry_fork(agent: AgentSnapshot, why: str) -> None:
+    """Nobody recorded what a provider or a command said, and neither is to run."""
+    # NR-06
+    with pytest.raises(InvalidInput, match=why):
+        recorded_results.require_dry(agent)

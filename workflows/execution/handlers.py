@@ -89,7 +89,9 @@ class RunHandlers:
         """Return what this run leaves to one that tries it again, once it is over."""
         run, asked = self._run, asked or views.CarryoverQuery()
         begun = tuple(run.begun.values())
-        left = parts.build_carryover(run.state, begun, run.begun_parts, workflow.now(), asked.turn)
+        left = parts.build_carryover(
+            run.state, begun, run.begun_parts, workflow.now(), asked.turn, dry=asked.dry
+        )
         return views.carryover(run.state, asked, left)
 
     @workflow.query
