@@ -13,7 +13,7 @@ from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import FailureKind
 from holdfast.contracts.model import NoAnswer
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, Risk
-from holdfast.contracts.usage import Money
+from holdfast.contracts.usage import CallUsage, Money
 
 
 class UndoRuling(Contract):
@@ -349,6 +349,14 @@ class Candidate(Contract):
     text: str
     output: JsonValue = None
     cleared: tuple[Gate, ...] = Field(default=(), exclude_if=not_)
+
+
+class LimitSummary(Contract):
+    """What a model said of the work where its steps were used up; `usage` is that of this call."""
+
+    text: str
+    model: str
+    usage: CallUsage
 
 
 class Subtask(Contract):

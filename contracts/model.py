@@ -168,8 +168,11 @@ class Prefix(Contract):
         return digest(self.model_dump(mode="json"))
 
 
-ModelPurpose: TypeAlias = Literal["turn", "plan", "summary"]
-"""What a model is asked for: to go on, to plan an approach, or to sum up what was said."""
+ModelPurpose: TypeAlias = Literal["turn", "plan", "summary", "closing"]
+"""
+What a model is asked for: to go on, to plan an approach, to sum up what was said and go on, or to
+close because no further turn is allowed.
+"""
 
 
 class ModelCall(Contract):

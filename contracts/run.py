@@ -22,6 +22,7 @@ from holdfast.contracts.control import (
     Effect,
     Fallback,
     KnownEffect,
+    LimitSummary,
     ModelAttempt,
     ModelFacts,
     ReasoningRoute,
@@ -168,7 +169,8 @@ class RunResult(Contract):
     `attempts` are approaches that failed, `compensation` what was taken back of a blocked answer.
     `effects` are what the run and its parts did and what stands, `unresolved` what may have
     happened. `ledger` and `failures`, the calls of models that failed, are there for the run that
-    started this one, if one did.
+    started this one, if one did. `summary` is what its model said of the work when its steps were
+    used up: no answer, and none of the `steps`.
     """
 
     status: RunStatus
@@ -186,6 +188,7 @@ class RunResult(Contract):
     unresolved: tuple[Effect, ...] = Field(default=(), exclude_if=not_)
     failures: tuple[ModelAttempt, ...] = Field(default=(), exclude_if=not_)
     ledger: Ledger | None = Field(default=None, exclude_if=not_)
+    summary: LimitSummary | None = Field(default=None, exclude_if=not_)
 
     def with_(self, **changes: Unpack[RunResultChange]) -> Self:
         """Return a copy with these fields changed."""
@@ -261,6 +264,7 @@ class AgentSnapshot(Contract):
     stream: Stream = Field(default=False, exclude_if=not_)
     delegations: tuple[Delegation, ...] = Field(default=(), exclude_if=not_)
     ceiling: Ceiling | None = Field(default=None, exclude_if=not_)
+    summary_at_limit: bool = Field(default=False, exclude_if=not_)
 
     def with_(self, **changes: Unpack[AgentSnapshotChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -22,6 +22,7 @@ from holdfast.contracts.control import (
     Compensation,
     Effect,
     KnownEffect,
+    LimitSummary,
     ModelAttempt,
     ProviderWait,
     Subtask,
@@ -169,6 +170,8 @@ class RunStateChange(TypedDict, total=False):
     ceiling: PartialBudget | None
     known: tuple[KnownEffect, ...]
     recorded: tuple[RecordedResult, ...]
+    closing: Stop | None
+    limit_summary: LimitSummary | None
     session: SessionState | None
 
 
@@ -208,6 +211,7 @@ class RunState(Contract):
     tried now, `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before
     failed, `subtasks` are failed ones; `used_tokens` prove nothing more. It changes nothing while
     `planning`, and begins nothing while `stopping`.
+    Once it is `closing` a model has said its `limit_summary`, and nothing but guardrails follows.
     """
 
     run_id: str
@@ -285,6 +289,8 @@ class RunState(Contract):
     subtasks: tuple[Subtask, ...] = ()
     answer: str | None = None
     output: JsonValue = None
+    closing: Stop | None = Field(default=None, exclude_if=not_)
+    limit_summary: LimitSummary | None = Field(default=None, exclude_if=not_)
     stopping: Stop | None = Field(default=None, exclude_if=not_)
     stop: Stop | None = None
     outcome: RunStatus | None = None

@@ -46,6 +46,7 @@ class Agent:
     with *tiers* has others do the work. *project* is a folder on the workers that have the
     sandbox: each run works on a copy of its own. *stream* has the words of its models told while
     they come; "before_checks" also where its answers are looked at before they are out.
+    With *summary_at_limit* a model sums up, without tools, where its steps are used up.
     *subagents* do tasks for it, *handoffs* name those who may go on in its place, *ceiling* says
     what they and all behind them may not use (docs/agents.md).
     """
@@ -73,6 +74,7 @@ class Agent:
     tiers: Tiers | None = None
     project: str | Path | None = None
     stream: Stream = False
+    summary_at_limit: bool = False
     subagents: Sequence[SubAgent] = ()
     handoffs: Sequence[Handoff] = ()
     ceiling: Ceiling = field(default_factory=Ceiling)
@@ -111,6 +113,7 @@ class Agent:
             tiers=self.tiers,
             project=None if self.project is None else ProjectSpec(folder=str(self.project)),
             stream=self.stream,
+            summary_at_limit=self.summary_at_limit,
             delegations=tuple(one.delegation for one in (*self.subagents, *self.handoffs)),
             ceiling=None if self.ceiling == Ceiling() else self.ceiling,
         )

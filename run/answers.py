@@ -23,6 +23,8 @@ def release_if_clear(state: RunState) -> RunState:
     candidate = state.candidate
     if candidate is None or state.requests or gates.next_gate(state) is not None:
         return state
+    if state.closing is not None:
+        return state.with_(candidate=None, stop=state.closing, outcome="stopped")
     return state.with_(
         candidate=None,
         answer=candidate.text,

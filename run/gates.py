@@ -136,6 +136,8 @@ def next_gate(state: RunState) -> Gate | None:
         ("review", find_missing_review(state) is not None),
         ("confidence", find_confidence_trigger(state) is not None),
     )
+    if state.closing is not None:  # last words are no answer to be mended, judged or approved
+        gates = gates[1:2]
     return next((gate for gate, held in gates if held and gate not in candidate.cleared), None)
 
 

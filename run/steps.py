@@ -165,9 +165,20 @@ def pause_for_trigger(run: Situation) -> Step | None:
 
 
 def halt_at_limit(run: Situation) -> Step | None:
-    """Where a limit is reached the run stops."""
+    """Where a limit is reached the run stops; a model may have the last word."""
     limit = budgets.check_limits(run.state.agent.budget, run.state.ledger, run.elapsed)
-    return Halt(limit) if limit else None
+    if limit is None:
+        return None
+    return _ask_model(run.state, "closing") if _is_summed_up(run) else Halt(limit)
+
+
+def _is_summed_up(run: Situation) -> bool:
+    """Whether a model sums up before the run stops: where nothing but its steps are used up."""
+    state = run.state
+    able = state.agent.summary_at_limit and state.session is None and state.model is not None
+    if not able or state.paused or state.closing is not None:
+        return False
+    return budgets.has_used_steps_alone(state.agent.budget, state.ledger, run.elapsed)
 
 
 def halt_before_limit(run: Situation) -> Step | None:

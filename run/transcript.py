@@ -88,7 +88,7 @@ def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopp
     if state.stopping is not None:
         stop, outcome = state.stopping, "stopped"
     state = requests.withdraw_requests(abort_open_calls(drop_candidate(state), stop.reason), now)
-    return state.with_(stop=stop, outcome=outcome)
+    return state.with_(stop=stop, outcome=outcome, limit_summary=None)
 
 
 def drop_candidate(state: RunState, by: str = "") -> RunState:

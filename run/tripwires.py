@@ -92,6 +92,9 @@ def after_answer(
     tripped = _strictest_first(state, verdicts)
     if not tripped:
         return answers.pass_gate(state, gate)
+    if state.closing is not None:
+        withheld = drop_candidate(state.with_(limit_summary=None), tripped[0].guardrail)
+        return halt(withheld, state.closing, now)
     if gate == "acceptance":
         return reject_answer(state, tripped, now)
     if _on_trip(state, tripped[0]) == "ask":

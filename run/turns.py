@@ -309,6 +309,7 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
         unresolved=unresolved,
         failures=state.attempts if has_parent else (),
         ledger=state.ledger if has_parent else None,
+        summary=state.limit_summary,
     )
     room = bounds.MAX_PAYLOAD_BYTES - _RESULT_MARGIN_BYTES - bounds.size(result)
     told = bounds.select_latest(answers.redact_approaches(state), room)

@@ -16,6 +16,7 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import (
     answers,
     backtracking,
+    closing,
     compaction,
     fallbacks,
     gates,
@@ -67,6 +68,8 @@ def _prepare(state: RunState, step: CallModel) -> RunState:
             return compaction.request_summary(state)
         case "plan":
             return backtracking.request_plan(turns.append_steering(state))
+        case "closing":
+            return closing.request_closing(state)
         case "turn":
             return turns.append_steering(compaction.withdraw_summary_request(state))
 
@@ -198,7 +201,7 @@ async def _apply_answer(
     run: RunContext, step: CallModel, answer: ModelReply | _FailedCall
 ) -> None:
     if isinstance(answer, _FailedCall):
-        return await _apply_failure(run, answer)
+        return await _apply_failure(run, step, answer)
     for line in replies.build_audit_lines(run.state, answer):
         await run.record(*line)
     # Read the state only now: a message may have changed it during the await.
@@ -213,6 +216,8 @@ async def _apply_answer(
             run.state = replies.after_plan(before, answer, now)
             if run.state.approach is not None:
                 await run.record("approach", answers.redact(before, run.state.approach))
+        case "closing":
+            run.state = closing.after_closing(before, answer, now)
         case "summary":
             run.state = compaction.after_summary(replies.record_reply(before, answer), answer, now)
             sizes = f"{before.context_bytes} → {run.state.context_bytes} bytes"
@@ -223,12 +228,16 @@ async def _apply_answer(
     return None
 
 
-async def _apply_failure(run: RunContext, failed: _FailedCall) -> None:
+async def _apply_failure(run: RunContext, step: CallModel, failed: _FailedCall) -> None:
     if failed.hurried or run.seconds_left() == 0 or run.state.is_ending:
         run.state = turns.charge_failed_usage(run.state, failed.used)
         return
     await run.record("model failed", f"{failed.attempt.model}: {failed.attempt.error}")
     before = run.state
+    if step.purpose == "closing":
+        run.state = closing.after_failed_closing(before, failed.used, failed.attempt.at)
+        await _record_changes(run, before)
+        return
     # By the time of the failure: what it is behind that line a replay may know otherwise.
     run.state = fallbacks.after_failure(
         before, failed.attempt, failed.used, failed.attempt.at, limited=failed.limited

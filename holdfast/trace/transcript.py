@@ -177,7 +177,7 @@ def turn_lines(turn: Turn, *, held_back: bool = False) -> Iterator[Line]:
         return
     came = _describe_outcome(turn, held_back=held_back)
     yield Line(label, f"{model}  -> {came}{_describe_usage(turn)}")
-    if turn.purpose != "turn" and turn.text.strip():
+    if turn.purpose not in ("turn", "closing") and turn.text.strip():
         yield Line(turn.purpose, short(turn.text), indented=True)
     if turn.calls and turn.text.strip():
         yield Line("says", short(turn.text), indented=True)
@@ -210,6 +210,8 @@ def ending(trace: Trace) -> Iterator[Line]:
         yield Line("next", result.stop.next_safe_action, "bad")
     else:
         yield Line(trace.status.replace("_", " "), trace.failure or "", "bad")
+    if result is not None and result.summary is not None:
+        yield Line("summary", result.summary.text)
     for effect in result.unresolved if result is not None else ():
         yield Line("unknown", short(f"whether it happened: {effect.summary}"), "bad")
     yield Line("used", _describe_total_usage(trace, trace.ended_at), "quiet")

@@ -191,7 +191,8 @@ class Turn:
     def is_answer(self) -> bool:
         """Whether it answers, and doesn't ask for calls, plan or sum up."""
         whole = self.ended_at is not None and self.error is None and self.stop == "end_turn"
-        return self.purpose == "turn" and whole and not self.calls and not self.objections
+        says = self.purpose in ("turn", "closing")
+        return says and whole and not self.calls and not self.objections
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,13 @@ def check_limits(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     return out_of_time(budget, ledger, elapsed)
 
 
+def has_used_steps_alone(budget: Limits, ledger: Ledger, elapsed: float) -> bool:
+    """Whether only the number of model calls keeps a model from being asked once more."""
+    fresh = ledger.with_(steps=0)
+    free = check_limits(budget, fresh, elapsed) is None and check_next_call(budget, fresh) is None
+    return free and check_limits(budget, ledger, elapsed) is not None
+
+
 def estimate_next_call(ledger: Ledger) -> CallUsage:
     """Return about what the next model call will use: what the latest did, nothing at first."""
     return ledger.last_call

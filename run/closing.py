@@ -1,0 +1,53 @@
+"""The last words of a run whose steps are used up: a summary, and no answer. Pure."""
+
+from datetime import datetime
+
+from holdfast.contracts.control import Candidate, LimitSummary
+from holdfast.contracts.model import ModelReply
+from holdfast.contracts.state import RunState
+from holdfast.contracts.stops import Stop
+from holdfast.contracts.transcript import AssistantTurn, UserTurn
+from holdfast.contracts.usage import CallUsage
+from holdfast.run import answers, replies, turns
+from holdfast.run.limits import budgets
+from holdfast.run.transcript import append_items, halt
+
+_REQUEST = UserTurn(
+    text="No further turn is allowed, and no tool can be called any more. Sum up for whoever "
+    "reads the result: what was done and found out, what is missing, what you would do next.",
+    origin="notice",
+)
+
+
+def request_closing(state: RunState) -> RunState:
+    """Ask the model for its last words."""
+    return state if state.items[-1:] == (_REQUEST,) else append_items(state, _REQUEST)
+
+
+def after_closing(state: RunState, reply: ModelReply, now: datetime) -> RunState:
+    """Take the last words, which guardrails look at as at an answer; the call is no step."""
+    steps, stop = state.ledger.steps, find_stop(state)
+    kept = replies.record_reply(state, reply)
+    kept = append_items(
+        kept.with_(ledger=kept.ledger.with_(steps=steps)),
+        AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts),
+    )
+    if stop is None or reply.stop != "end_turn" or not reply.text.strip():
+        return _end(kept, stop, now)
+    summary = LimitSummary(text=reply.text, model=reply.model, usage=reply.usage)
+    fresh = kept.with_(candidate=Candidate(text=reply.text), closing=stop, limit_summary=summary)
+    return answers.release_if_clear(fresh)
+
+
+def after_failed_closing(state: RunState, used: CallUsage, now: datetime) -> RunState:
+    """End without last words: the model could not be asked."""
+    return _end(turns.charge_failed_usage(state, used), find_stop(state), now)
+
+
+def find_stop(state: RunState) -> Stop | None:
+    """Say why the run ends: its steps are used up, which is looked at before all other limits."""
+    return budgets.check_limits(state.agent.budget, state.ledger, elapsed=0)
+
+
+def _end(state: RunState, stop: Stop | None, now: datetime) -> RunState:
+    return state if stop is None else halt(state, stop, now)

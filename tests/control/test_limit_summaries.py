@@ -1,0 +1,135 @@
+"""A run whose steps are used up may have the last word: a summary, and no answer."""
+
+from decimal import Decimal
+
+import pytest
+
+from holdfast import App, Budget
+from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.transcript import AssistantTurn
+from holdfast.contracts.usage import UsageMetrics
+from holdfast.runner import build_replayer
+from holdfast.testing import Reply, Script, ScriptTurn, call, fail, say, using
+from holdfast.trace.reader import read_trace
+from holdfast.trace.transcript import ending
+from holdfast.workflows.agent_run import AgentRun
+from tests.control.guarded import on_word
+from tests.memory.runs import MemoryRuns
+from tests.running import Runs
+from tests.sample import scripted
+
+USED = UsageMetrics(input_tokens=7, output_tokens=3, estimated_cost=Decimal("0.25"))
+SUMMED_UP = using(say("Two of five are added."), USED)
+
+
+def closing_with(words: Reply) -> Script:
+    """A script that adds, until it is asked for its last words."""
+
+    def script(turn: ScriptTurn) -> Reply:
+        return words if turn.without_tools else call("add", a=turn.number, b=1)
+
+    return script
+
+
+def summing_up(words: Reply = SUMMED_UP, **agent: object) -> App:
+    wish: dict[str, object] = {"summary_at_limit": True, "budget": Budget(max_steps=2)}
+    return scripted(closing_with(words), policy=None, **(wish | agent))
+
+
+async def test_the_last_word_is_a_summary_beside_the_steps(runs: Runs) -> None:
+    """Exactly as many steps, one more call without tools; its words and usage stand apart."""
+    # BY-46
+    async with runs.working(summing_up()):
+        run = await runs.start("it", "add five")
+        result, page = await run.result(), await run.transcript()
+        history = await run.handle.fetch_history()
+        await build_replayer(AgentRun).replay_workflow(history)
+    trace = read_trace([history])
+
+    assert (result.status, result.answer, result.steps) == ("stopped", None, 2)
+    assert result.stop is not None
+    assert result.stop.reason == "max_steps (2) reached"
+    assert result.summary is not None
+    assert (result.summary.text, result.summary.model) == ("Two of five are added.", "scripted:it")
+    assert result.summary.usage.total_tokens == result.usage.total_tokens == USED.total_tokens
+    assert result.usage.estimated_cost == Decimal("0.25")
+    said = page.items[-1]
+    assert isinstance(said, AssistantTurn)
+    assert said.text == "Two of five are added."
+    assert [turn.purpose for turn in trace.turns] == ["turn", "turn", "closing"]
+    assert "summary Two of five are added." in [
+        " ".join(str(one).split()) for one in ending(trace)
+    ]
+
+
+async def test_without_the_wish_nobody_sums_up(memory_runs: MemoryRuns) -> None:
+    """Who doesn't say so gets exactly as many model calls as steps."""
+    # BY-46
+    async with memory_runs.working(summing_up(summary_at_limit=False)):
+        result = await (await memory_runs.start("it")).result()
+
+    assert (result.steps, result.summary) == (2, None)
+    assert result.usage.total_tokens == 0
+
+
+@pytest.mark.parametrize("on_trip", ["block", "retry", "ask"])
+async def test_guardrails_of_answers_look_at_it(memory_runs: MemoryRuns, on_trip: str) -> None:
+    """What they hold back isn't told; the run ends as it would have, and asks nobody."""
+    # BY-46
+    guard = on_word("names", "Two", "output", on_trip=on_trip)  # pyright: ignore[reportArgumentType] -- one of its words
+    async with memory_runs.working(summing_up(guardrails=(guard,))):
+        result = await (await memory_runs.start("it")).result()
+
+    assert (result.status, result.summary) == ("stopped", None)
+    assert result.stop is not None
+    assert result.stop.reason == "max_steps (2) reached"
+    assert "Two of five" not in result.model_dump_json()
+
+
+async def test_what_guardrails_let_pass_is_told(memory_runs: MemoryRuns) -> None:
+    """Acceptance checks are for answers, and last words are none."""
+    # BY-46
+    guard = on_word("names", "Ada", "output", on_trip="block")
+    check = on_word("accepts", "Two", "output", on_trip="retry")
+    async with memory_runs.working(summing_up(guardrails=(guard,), acceptance=(check,))):
+        result = await (await memory_runs.start("it")).result()
+
+    assert result.summary is not None
+    assert result.status == "stopped"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(fail(ModelRejected("401", kind="auth")), id="fails"),
+        pytest.param(call("add", a=9, b=9), id="wants-a-tool"),
+        pytest.param(say(" "), id="says-nothing"),
+    ],
+)
+async def test_a_model_without_last_words_changes_nothing(
+    memory_runs: MemoryRuns, words: Reply
+) -> None:
+    """No tool runs, nobody is asked twice, and the run ends for the reason that it has."""
+    # BY-46
+    async with memory_runs.working(summing_up(words)):
+        result = await (await memory_runs.start("it")).result()
+
+    assert (result.status, result.steps, result.summary) == ("stopped", 2, None)
+    assert result.stop is not None
+    assert result.stop.reason == "max_steps (2) reached"
+
+
+async def test_where_another_limit_is_reached_too_nobody_sums_up(memory_runs: MemoryRuns) -> None:
+    """Tokens that are used up are used up."""
+    # BY-46
+    budget = Budget(max_steps=2, max_tokens=10)
+
+    def script(turn: ScriptTurn) -> Reply:
+        return using(SUMMED_UP if turn.without_tools else call("add", a=turn.number, b=1), USED)
+
+    app = scripted(script, summary_at_limit=True, budget=budget)
+    async with memory_runs.working(app):
+        result = await (await memory_runs.start("it")).result()
+
+    assert result.summary is None
+    assert result.status == "stopped"
