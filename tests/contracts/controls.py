@@ -5,7 +5,7 @@ from decimal import Decimal
 from holdfast.contracts.approvals import Requirement, Review
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.calls import CustomSpan
+from holdfast.contracts.calls import CustomSpan, RecordedResult
 from holdfast.contracts.control import (
     Approach,
     Backtracking,
@@ -18,6 +18,7 @@ from holdfast.contracts.control import (
     Fallback,
     HandoffData,
     KnownEffect,
+    LimitSummary,
     ModelAttempt,
     ModelFacts,
     ReasoningRoute,
@@ -55,6 +56,7 @@ from holdfast.contracts.project import (
 from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import ItemRange, TranscriptView
+from holdfast.contracts.usage import CallUsage
 from tests.builders import (
     FIRST,
     LATER,
@@ -64,6 +66,7 @@ from tests.builders import (
     a_record,
     a_request,
     a_state,
+    a_success,
     an_attempt,
 )
 
@@ -174,6 +177,8 @@ EXAMPLES: tuple[Contract, ...] = (
     EFFECT,
     Subtask(task="cut", answer=Candidate(text="done")),
     KnownEffect(tool="send", digest=DIGEST, outcome="unknown"),
+    RecordedResult(digests=(DIGEST,), result=a_success(a_call())),
+    LimitSummary(text="two of five", model=MODEL, usage=CallUsage(output_tokens=3)),
     Route(model=MODEL, from_turn=2, after_failures=3, after_tools=("look",)),
     Fallback(reactions={"auth": "ask"}, attempts=3, max_wait=1.5),
     ModelFacts(model=MODEL, context_tokens=200_000, input_price=Decimal(3)),
