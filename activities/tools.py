@@ -35,6 +35,7 @@ from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.results import (
     failure,
     success,
+    success_in_two_parts,
     success_without_content,
     unknown_outcome,
     unreadable,
@@ -153,10 +154,11 @@ class ToolActivities:
         cleared = await secret_filter.redact(invocation.run_id, content)
         if cleared is None:
             return unreadable(invocation, name)
+        build = success_in_two_parts if tool.is_two_part else success
         result = await look_through(
             invocation.run_id,
             cleared,
-            lambda whole: success(invocation, name, whole, limit, self._artifacts),
+            lambda whole: build(invocation, name, whole, limit, self._artifacts),
             _KEEPERS,
         )
         return secret_filter.redact_summary(result)

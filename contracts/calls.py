@@ -225,6 +225,7 @@ class ToolSuccessChange(TypedDict, total=False):
     name: str
     summary: str
     data: JsonValue
+    artifact: ArtifactRef | None
     spans: CustomSpans
     crowded_out: bool
 
@@ -233,7 +234,8 @@ class ToolSuccess(Contract):
     """
     A tool did what it was asked.
 
-    `cut`: `data` shows only the beginning, and `artifact` is the whole, where it could be kept.
+    `cut`: `data` shows only the beginning, and `artifact` is the whole, where it could be kept; of
+    a result in two parts it is the full one.
     `crowded_out`: its turn had no room for it, and shows how it began. `by_person`: it is what a
     person said. `spans` of its own work only the history of the call has.
     """

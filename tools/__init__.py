@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         write_file,
     )
     from holdfast.tools.egress.exchange import HttpAnswer
+    from holdfast.tools.values.two_part import TwoPart
 
 if __name__ != "holdfast.tools":
     raise ImportError(
@@ -24,6 +25,7 @@ if __name__ != "holdfast.tools":
 
 __all__ = [
     "HttpAnswer",
+    "TwoPart",
     "ask_user",
     "http_request",
     "list_files",
@@ -48,5 +50,6 @@ __getattr__, __dir__ = exports(
             "write_file",
         ),
         "holdfast.tools.egress.exchange": ("HttpAnswer",),
+        "holdfast.tools.values.two_part": ("TwoPart",),
     },
 )

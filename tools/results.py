@@ -1,7 +1,7 @@
 """From what a function returned to what the model reads: structured, and never too large."""
 
 from pydantic import JsonValue
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from holdfast.contracts.bounds import (
     MAX_FAILURE_BYTES,
@@ -54,6 +54,23 @@ def success(
         artifact=artifact,
         cut=True,
     )
+
+
+def success_in_two_parts(
+    invocation: ToolInvocation, name: str, content: bytes, limit: int, artifacts: ArtifactStore
+) -> ToolSuccess:
+    """Build the result of a call whose short part a model reads; the full one is kept apart."""
+    both: JsonValue = from_json(content)
+    if not isinstance(both, dict) or not both.keys() >= {"short", "full"}:
+        return unreadable(invocation, name)  # it was done, whatever has become of its words
+    result = success(invocation, name, to_json(both["short"]), limit, artifacts)
+    try:
+        return result.with_(artifact=artifacts.keep(invocation, to_json(both["full"])))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        log.warning("artifact.not_kept", tool=name, reason=why)
+        told = f"{result.summary}; the full part could not be kept ({why})"
+        return result.with_(summary=told)
 
 
 def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:

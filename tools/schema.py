@@ -27,6 +27,7 @@ from holdfast.tools import readings
 from holdfast.tools.context import ToolContext
 from holdfast.tools.core_schemas import require_readable_arguments
 from holdfast.tools.readings import AMBIGUOUS
+from holdfast.tools.values.two_part import find_short_part
 
 _MODE_NAMES = {"mode", "action", "operation", "op", "command", "kind"}
 _MAX_MODES = 7
@@ -58,7 +59,10 @@ class Signature:
             self.input_schema: JsonObject = _close(
                 {"required": [], **self.arguments.model_json_schema(by_alias=True)}
             )
-            self.output_schema: JsonObject = self.returns.json_schema(mode="serialization")
+            shown = find_short_part(returns)
+            self.is_two_part = shown is not None
+            told = self.returns if shown is None else TypeAdapter[object](shown)
+            self.output_schema: JsonObject = told.json_schema(mode="serialization")
         require_readable_arguments(name, self.arguments.__pydantic_core_schema__)
 
     def values(self, parsed: BaseModel) -> dict[str, object]:

@@ -167,6 +167,11 @@ class Tool:
             raise _invalid(AMBIGUOUS)
         return self._signature.arguments.model_validate(arguments)
 
+    @property
+    def is_two_part(self) -> bool:
+        """Whether it returns a short part for the model, and a full one for people."""
+        return self._signature.is_two_part
+
     def json(self, value: object) -> bytes:
         """Turn what the function returned into JSON; raises when it isn't what was promised."""
         return write_json(self._signature.returns, value)

@@ -137,7 +137,10 @@ def _outcome(ran: Call | AuxiliaryCall, result: ToolResult) -> str:
     if ran.elapsed_ms is not None:
         elapsed = f" ({duration(timedelta(milliseconds=ran.elapsed_ms))}{attempts})"
     if isinstance(result, ToolSuccess):
-        return f"ok  {short(result.summary)}{elapsed}"
+        kept = result.artifact
+        part = "whole" if result.cut else "full part"
+        whole = "" if kept is None else f"; the {part} is {kept.path}"
+        return f"ok  {short(result.summary)}{elapsed}{whole}"
     kind = "" if result.type == result.status else f"{result.type}: "
     return f"{result.status}  {kind}{short(result.reason)}{elapsed}"
 
