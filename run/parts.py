@@ -11,7 +11,8 @@ from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
-from holdfast.run import escalations, recorded_results, tool_calls, tool_results, transcript, turns
+from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
+from holdfast.run.earlier import recorded_results
 
 MAX_PARALLEL_CHILDREN = 4
 """So many children of one run work beside each other; more would only wait for its worker."""

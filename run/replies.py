@@ -18,10 +18,10 @@ from holdfast.run import (
     backtracking,
     escalations,
     fallbacks,
-    recorded_results,
     requests,
     turns,
 )
+from holdfast.run.earlier import recorded_results
 from holdfast.run.limits import budgets, loop_detection
 from holdfast.run.transcript import append_items, halt
 

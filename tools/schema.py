@@ -61,7 +61,7 @@ class Signature:
             )
             shown = find_short_part(returns)
             self.is_two_part = shown is not None
-            told = self.returns if shown is None else TypeAdapter[object](shown)
+            told = self.returns if shown is None else shown
             self.output_schema: JsonObject = told.json_schema(mode="serialization")
         require_readable_arguments(name, self.arguments.__pydantic_core_schema__)
 

@@ -16,7 +16,6 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import (
     answers,
     backtracking,
-    closing,
     compaction,
     fallbacks,
     gates,
@@ -24,7 +23,7 @@ from holdfast.run import (
     tripwires,
     turns,
 )
-from holdfast.run.limits import fallback
+from holdfast.run.limits import closing, fallback
 from holdfast.run.step.kinds import CallModel
 from holdfast.workflows import failures, guarding, options, run_context
 from holdfast.workflows.inbound.breaking_off import unless_broken_off

@@ -11,7 +11,8 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, FindWorker, OpenRun, RunInput
 from holdfast.contracts.state import RunState
-from holdfast.run import gates, recorded_results, tool_calls, turns
+from holdfast.run import gates, tool_calls, turns
+from holdfast.run.earlier import recorded_results
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.inbound import messages

@@ -15,7 +15,8 @@ from holdfast.contracts.run import AgentSnapshot, RunInput
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.tools import HostedTool
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
-from holdfast.run import parts, recorded_results, replies, turns
+from holdfast.run import parts, replies, turns
+from holdfast.run.earlier import recorded_results
 from holdfast.run.transcript import cut_before_turn
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace

@@ -3,7 +3,7 @@
 from inspect import isclass
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 Short = TypeVar("Short")
 Full = TypeVar("Full")
@@ -21,8 +21,9 @@ class TwoPart(BaseModel, Generic[Short, Full]):
     full: Full
 
 
-def find_short_part(returns: type[object]) -> type[object] | None:
-    """Return the type of what a model reads of a result in two parts; null for any other."""
+def find_short_part(returns: type[object]) -> TypeAdapter[object] | None:
+    """Return what writes what a model reads of a result in two parts; null for any other."""
     if not (isclass(returns) and issubclass(returns, TwoPart)):
         return None
-    return returns.model_fields["short"].annotation
+    shown = returns.model_fields["short"].annotation
+    return None if shown is None else TypeAdapter(shown)

@@ -1,0 +1,1 @@
+"""What a run takes from one that is over. Pure."""
