@@ -36,8 +36,15 @@ _MAX_READABLE_CHARS = 100
 
 _READABLE = frozenset(f"{string.ascii_letters}{string.digits}._-")
 
-_UNREADABLE = (ValueError, LookupError, TypeError, AssertionError, RecursionError)
-"""What reading a history may raise that no run of ours has written."""
+_UNREADABLE = (
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    AssertionError,
+    RecursionError,
+)
+"""What reading a history may raise that no run of ours has written: no other waits for it."""
 
 
 class ArchiveSweep:
@@ -89,7 +96,11 @@ class ArchiveSweep:
             return
         if (tree := await self._render_trace(found)) is not None:
             await self._archive.write(f"{folder}/trace.json", tree)
-        text = await asyncio.to_thread(histories.render_export, found)
+        try:
+            text = await asyncio.to_thread(histories.render_export, found)
+        except _UNREADABLE as error:
+            log.warning("archive.no_history", run=execution.id, reason=repr(error))
+            return
         await self._archive.write(f"{folder}/history.json", text.encode())
 
     async def _render_trace(self, found: Sequence[WorkflowHistory]) -> bytes | None:

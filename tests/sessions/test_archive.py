@@ -15,6 +15,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.histories import read
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
+from tests.holdfast.unreadable import start_unreadable
 from tests.running import Run, Runs
 from tests.sample import scripted
 from tests.sessions.talkative import echo
@@ -88,6 +89,22 @@ async def test_runs_that_are_over_are_archived_by_the_day_however_they_ended(
         tree = json.loads((folder / "trace.json").read_text(encoding="utf-8"))
         assert tree["trace_id"]
         assert tree["run_id"] == name
+
+
+async def test_a_run_that_nobody_can_read_holds_up_no_other(runs: Runs, tmp_path: Path) -> None:
+    """What a stranger starts and ends on the queue leaves the archive as it is, for the rest."""
+    # TR-13
+    odd = f"odd-{runs.queue}"
+    sweep = ArchiveSweep(runs.client, DirectoryArchive(tmp_path), f"{odd}-nobody")
+    await start_unreadable(runs.client, odd)
+    plain = f"plain-{runs.queue}"
+    await runs.client.start_workflow("AgentRun", 5, id=plain, task_queue=f"{odd}-nobody")
+    for name in (odd, plain):
+        await runs.client.get_workflow_handle(name).terminate()
+    while plain not in (found := await archived(tmp_path, sweep, 1)):
+        await sweep.sweep()
+
+    assert (found[plain] / "history.json").exists()
 
 
 async def test_each_time_that_a_session_was_open_is_archived(talks: Talks, tmp_path: Path) -> None:
