@@ -31,15 +31,16 @@ class Process(Protocol):
 class Program(Process):
     """A program in a process of its own."""
 
-    def __init__(self, *command: str, environment: dict[str, str]) -> None:
+    def __init__(self, *command: str, environment: dict[str, str], folder: Path = ROOT) -> None:
         self._command = command
+        self._folder = folder
         self._environment = {**os.environ, **environment}  # noqa: TID251 -- to hand it on
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
-            cwd=ROOT,
+            cwd=self._folder,
             env=self._environment,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
@@ -87,13 +88,16 @@ def server(port: int, database: Path) -> Process:
     )
 
 
-def worker(port: int, app: str, home: Path, script: Sequence[str] | None = None) -> Process:
-    """The product's worker for an app; one with a *script* is all that Python runs."""
+def worker(
+    port: int, app: str, home: Path, script: Sequence[str] | None = None, folder: Path = ROOT
+) -> Process:
+    """The product's worker for an app; one with a *script* is all that Python runs in a folder."""
     if script is None:
         return Worker(port, app, home)
     return Program(
         *(sys.executable, *script, app),
         environment={"TEMPORAL_ADDRESS": f"127.0.0.1:{port}", "HOLDFAST_HOME": str(home)},
+        folder=folder,
     )
 
 
@@ -119,12 +123,16 @@ class Deployed(NamedTuple):
 
 @asynccontextmanager
 async def deployed(
-    app: str, folder: Path, script: Sequence[str] | None = None
+    app: str, folder: Path, script: Sequence[str] | None = None, beside: Path = ROOT
 ) -> AsyncGenerator[Deployed]:
-    """Have a server and a worker for an app while the block lasts; their files are in a folder."""
+    """
+    Have a server and a worker for an app while the block lasts; their files are in a folder.
+
+    One with a *script* is started *beside* its app.
+    """
     port = free_port()
     ours = server(port, folder / "temporal.db")
-    its = worker(port, app, folder / "home", script)
+    its = worker(port, app, folder / "home", script, beside)
     try:
         await ours.start()
         client = await connected(port)

@@ -1,5 +1,6 @@
 """A worker as it is deployed: a process of its own, whose main script is the worker."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,49 @@ async def test_a_synchronous_tool_runs_below_it(script: tuple[str, ...], tmp_pat
         found = await Run(handle).success()
 
     assert found.data == "entry 7"
+
+
+SHOP = """
+from holdfast import Agent, App
+from holdfast.testing import call, say
+from settings import NAME
+from tools.search import search
+
+agent = Agent(name=NAME, instructions="Look.", models=["scripted:it"], tools=[search])
+app = App(agents=[agent], scripts={"it": [call("search", text="tea"), say("found")]})
+"""
+
+SEARCH = """
+from holdfast import Risk, tool
+from settings import NAME
+
+@tool(risk=Risk.READ_ONLY)
+def search(text: str) -> str:
+    "Look through the shop."
+    return f"{NAME} has {text}"
+"""
+
+
+@pytest.mark.timeout(120)
+async def test_the_command_serves_an_app_of_somebodys_own(tmp_path: Path) -> None:
+    """In a folder outside the repository, whose modules have names that ours have too."""
+    shop = tmp_path / "shop"
+    (shop / "tools").mkdir(parents=True)
+    (shop / "app.py").write_text(SHOP, encoding="utf-8")
+    (shop / "settings.py").write_text("NAME = 'clerk'\n", encoding="utf-8")
+    (shop / "tools" / "__init__.py").touch()
+    (shop / "tools" / "search.py").write_text(SEARCH, encoding="utf-8")
+    command = (str(Path(sys.executable).with_name("holdfast")), "worker")
+    async with processes.deployed("app:app", tmp_path, command, beside=shop) as deployed:
+        handle = await deployed.client.start_workflow(
+            "AgentRun",
+            {"agent": "clerk", "input": "Is there tea?"},
+            id="looked-through",
+            task_queue="holdfast",
+            result_type=RunResult,
+        )
+        result = await handle.result()
+        found = await Run(handle).success()
+
+    assert (result.status, result.answer) == ("completed", "found")
+    assert found.data == "clerk has tea"
