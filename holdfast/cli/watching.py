@@ -102,6 +102,7 @@ class Watch:
                         self._show(stream.trace)
             finally:
                 await self._prompt.close()
+                self._out.end_words()
         return stream.trace
 
     def _take(self, event: RunEvent) -> None:
