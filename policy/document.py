@@ -135,6 +135,7 @@ def _build_rule(entry: RuleEntry, condition: Condition | None) -> PolicyRule:
             tools=frozenset(match.tools),
             risks=frozenset(match.risks),
             agents=frozenset(match.agents),
+            receivers=frozenset(match.receivers),
             tenants=frozenset(match.tenants),
             actors=frozenset(match.actors),
             environments=frozenset(match.environments),

@@ -181,6 +181,8 @@ def _find_difference(rule: PolicyRule, case: CallContext) -> MatchResult | None:
             return _UNFIT["risks"]
     if match.agents and facts.agent not in match.agents:
         return _UNFIT["agents"]
+    if match.receivers and case.contract.receiver not in match.receivers:
+        return _UNFIT["receivers"]
     if match.tenants and facts.tenant not in match.tenants:
         return _UNFIT["tenants"]
     if match.actors and facts.actor not in match.actors:

@@ -39,6 +39,7 @@ class Match(NamedTuple):
     tools: frozenset[str] = NO_NAMES
     risks: frozenset[Risk] = frozenset()
     agents: frozenset[str] = NO_NAMES
+    receivers: frozenset[str] = NO_NAMES
     tenants: frozenset[str] = NO_NAMES
     actors: frozenset[str] = NO_NAMES
     environments: frozenset[str] = NO_NAMES

@@ -90,6 +90,7 @@ class MatchEntry(_Entry):
     tools: Names = ()
     risks: Given[Risk] = ()
     agents: Names = ()
+    receivers: Names = ()
     tenants: Names = ()
     actors: Names = ()
     environments: Names = ()

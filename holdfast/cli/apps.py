@@ -10,9 +10,10 @@ from holdfast import settings
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.registry import PROVIDERS, Setup
 from holdfast.app import App, load_app
-from holdfast.cli import options, render
+from holdfast.cli import explaining, options, render
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.tools import ToolContract
 from holdfast.probes.report import ProbeReport
@@ -31,12 +32,7 @@ def tools(
     found = load_app(app)
     contracts = found.registry.contracts()
     if as_json:
-        render.show_json(
-            [
-                {**contract.model_dump(mode="json"), "warnings": [*_warnings(contract)]}
-                for contract in contracts
-            ]
-        )
+        render.show_json([_build_json(found, contract) for contract in contracts])
         return
     out = Screen()
     for contract in contracts:
@@ -48,6 +44,8 @@ def tools(
             rows.append(("  answer", _describe_answer(contract)))
         others = "; ".join(_stands_in(contract, contracts))
         more = [("  stands in", others)] if others else []
+        for agent in found.agents:
+            more += explaining.describe_sender(agent, contract.name)
         render.show_fields(out, [*rows, *more, ("  agents", ", ".join(users))])
         for warning in _warnings(contract):
             out.line(f"  warning: {warning}", "yellow", hang=11)
@@ -56,6 +54,17 @@ def tools(
             out.line(f"{hosted.name} (hosted)", "bold")
             rows = [("  risk", hosted.risk), ("  options", render_value(hosted.options))]
             render.show_fields(out, [*rows, ("  agent", agent.name)])
+
+
+def _build_json(app: App, contract: ToolContract) -> JsonObject:
+    """Return a contract, and who gives work by it under which ceiling."""
+    given = [explaining.build_sender(agent, contract.name) for agent in app.agents]
+    senders: list[JsonValue] = [one for one in given if one is not None]
+    dumped: JsonObject = {
+        **contract.model_dump(mode="json"),
+        "warnings": [*_warnings(contract)],
+    }
+    return {**dumped, "senders": senders} if senders else dumped
 
 
 @blocking

@@ -2,10 +2,13 @@
 
 from pydantic import JsonValue, TypeAdapter
 
+from holdfast.agent import Agent
 from holdfast.cli import render
 from holdfast.cli.screen import Screen
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.control import Delegation
 from holdfast.contracts.decisions import Decision
+from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.policy.schema import write_duration
 from holdfast.policy_testing.rehearsal import DryRun, RuleEvaluation
 from holdfast.run.summaries import call_line
@@ -17,14 +20,16 @@ _TIMES = {"max_auth_age", "valid_for", "expires_after", "escalate_after"}
 _DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
 
-def as_json(tried_out: DryRun) -> JsonObject:
-    """Return everything about a decision, for programs."""
+def as_json(tried_out: DryRun, caller: Agent) -> JsonObject:
+    """Return everything about a decision on a call of *caller*, for programs."""
     facts = tried_out.facts
+    given = build_sender(caller, tried_out.contract.name)
     return {
         "call": tried_out.call.model_dump(mode="json", exclude={"call_id"}),
         "values": facts.values,
         "risk": tried_out.contract.risk,
         "agent": facts.agent,
+        **({"receiver": tried_out.contract.receiver, "sender": given} if given else {}),
         "tenant": facts.tenant,
         "actor": facts.actor,
         "environment": facts.environment,
@@ -44,7 +49,60 @@ def as_json(tried_out: DryRun) -> JsonObject:
     }
 
 
-def show(tried_out: DryRun) -> None:
+def build_sender(agent: Agent, tool: str) -> JsonObject | None:
+    """Return how an agent gives work by a tool, and what binds all behind it; or null."""
+    delegation = _find_delegation(agent, tool)
+    if delegation is None:
+        return None
+    ceiling = agent.ceiling.model_dump(mode="json")
+    budget = agent.ceiling.budget.model_dump(mode="json", exclude_unset=True)
+    return {
+        "agent": agent.name,
+        **delegation.model_dump(mode="json", exclude={"tool"}),
+        "ceiling": {**ceiling, "budget": budget},
+    }
+
+
+def describe_sender(agent: Agent, tool: str) -> list[tuple[str, str]]:
+    """Return the same in words."""
+    delegation = _find_delegation(agent, tool)
+    if delegation is None:
+        return []
+    ceiling = _describe_ceiling(agent.ceiling)
+    return [(f"  given by {agent.name}", f"{_describe_delegation(delegation)}; {ceiling}")]
+
+
+def _find_delegation(agent: Agent, tool: str) -> Delegation | None:
+    works = (*agent.subagents, *agent.handoffs)
+    return next((one.delegation for one in works if one.tool_name == tool), None)
+
+
+def _describe_delegation(delegation: Delegation) -> str:
+    share = f"{delegation.budget_share:.15g} of the budget each"
+    kind = f"a task, {delegation.at_once} at once, {share}"
+    if delegation.handoff or delegation.returns:
+        kind = "a handoff whose answer comes back" if delegation.returns else "a handoff"
+    within, prepare = delegation.timeout_seconds, delegation.prepare
+    return ", ".join(
+        (
+            kind,
+            *([f"{within:.15g} s at most"] if within is not None else []),
+            *([f"prepared by {prepare}"] if prepare else []),
+        )
+    )
+
+
+def _describe_ceiling(ceiling: Ceiling) -> str:
+    limits = ceiling.budget.model_dump(mode="json", exclude_unset=True)
+    bounds = (
+        *((f"no tool {', '.join(ceiling.without_tools)}",) if ceiling.without_tools else ()),
+        *((f"nothing {', '.join(ceiling.without_risks)}",) if ceiling.without_risks else ()),
+        *(f"{name} {render_value(value)}" for name, value in limits.items()),
+    )
+    return f"its ceiling: {', '.join(bounds) or 'none'}"
+
+
+def show(tried_out: DryRun, caller: Agent) -> None:
     """Print a decision, what it takes, and what each rule of the policy has to do with it."""
     out, facts, policy = Screen(), tried_out.facts, tried_out.policy
     first, last = tried_out.decision, tried_out.outcome
@@ -60,6 +118,7 @@ def show(tried_out: DryRun) -> None:
         ("  risk", tried_out.contract.risk),
         ("  values", render_value(facts.values)),
         ("  agent", facts.agent),
+        *describe_sender(caller, tried_out.contract.name),
         ("  tenant", facts.tenant),
         ("  actor", facts.actor),
         ("  environment", facts.environment or "-"),

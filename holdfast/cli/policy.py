@@ -108,10 +108,11 @@ def explain(
     tried_out = dry_run(call, subject, who, found, _policy(found, policy), datetime.now(UTC))
     if isinstance(tried_out, InvalidArguments):
         raise HoldfastError(f"the arguments don't fit {tool!r}: {tried_out.reason}")
+    caller = next(one for one in found.agents if one.name == user)
     if as_json:
-        render.show_json(explaining.as_json(tried_out))
+        render.show_json(explaining.as_json(tried_out, caller))
     else:
-        explaining.show(tried_out)
+        explaining.show(tried_out, caller)
 
 
 @app.command("test")

@@ -30,6 +30,7 @@ class KnownNames(NamedTuple):
             for tool in self.tools.values()
             if (not rule.match.tools or tool.name in rule.match.tools)
             and (not rule.match.risks or tool.risk in rule.match.risks)
+            and (not rule.match.receivers or tool.receiver in rule.match.receivers)
         ]
 
 
@@ -59,6 +60,28 @@ def _unknown_agents(known: KnownNames, rule: RuleEntry) -> Findings:
     for number, name in enumerate(rule.match.agents):
         if name not in known.agents:
             yield ("match", "agents", number), _describe_missing("agent", name, known.agents)
+
+
+def _unknown_receivers(known: KnownNames, rule: RuleEntry) -> Findings:
+    """Agents that are named as receivers get work from another one."""
+    receivers = sorted({tool.receiver for tool in known.tools.values() if tool.receiver})
+    for number, name in enumerate(rule.match.receivers):
+        if name not in receivers:
+            yield (
+                ("match", "receivers", number),
+                _describe_missing("agent", name, receivers, "nobody gives work to"),
+            )
+
+
+def _receivers_that_differ(known: KnownNames, rule: RuleEntry) -> Findings:
+    """Tools and receivers that are named together go together."""
+    match = rule.match
+    if not (match.tools and match.receivers) or known.find_tools(rule):
+        return
+    named = [known.tools[name].receiver for name in match.tools if name in known.tools]
+    if named:
+        given = ", ".join(sorted({name or "nobody" for name in named}))
+        yield ("match", "receivers"), f"these tools give work to {given}"
 
 
 def _risks_that_differ(known: KnownNames, rule: RuleEntry) -> Findings:
@@ -109,6 +132,8 @@ def _unknown_arguments(known: KnownNames, rule: RuleEntry) -> Findings:
 CHECKS: tuple[Callable[[KnownNames, RuleEntry], Findings], ...] = (
     _unknown_tools,
     _unknown_agents,
+    _unknown_receivers,
+    _receivers_that_differ,
     _risks_that_differ,
     _rules_that_never_hold,
     _unknown_arguments,

@@ -33,6 +33,7 @@ FITS, DIFFERS = "policy:r", "risk:write_internal"
         pytest.param("risks: [communication]", DIFFERS, id="other risk"),
         pytest.param("agents: [it]", FITS, id="agent"),
         pytest.param("agents: [other]", DIFFERS, id="other agent"),
+        pytest.param("receivers: [it]", DIFFERS, id="nobody gets the call"),
         pytest.param("tenants: [acme]", FITS, id="tenant"),
         pytest.param("tenants: [other]", DIFFERS, id="other tenant"),
         pytest.param("actors: [bob]", FITS, id="actor"),
