@@ -370,7 +370,8 @@ def _check_scope(contract: ToolContract) -> Iterator[str]:
         yield f"its scope {scope.kind!r} must name the argument that is checked"
     if scope.argument is not None and scope.argument not in known:
         yield f"its scope names {scope.argument!r}, which is none of its arguments"
-    if contract.risk is Risk.WRITE_LOCAL and scope.kind != "workspace" and not contract.sandboxed:
+    writes = contract.risk is Risk.WRITE_LOCAL and contract.receiver is None
+    if writes and scope.kind != "workspace" and not contract.sandboxed:
         yield (
             "a write_local tool needs scope=ResourceScope(kind='workspace', argument=...), which "
             "names its path, or sandboxed=True; one that writes elsewhere is write_internal"

@@ -15,7 +15,8 @@ from holdfast import (
     Tool,
     tool,
 )
-from tests.sample import add, refund
+from holdfast.tools import http_request, run_command, write_file
+from tests.sample import add, delete, refund, shout, write
 from tests.workflows.delegating import Findings, Question
 
 
@@ -169,6 +170,18 @@ def test_the_risk_of_a_task_is_the_highest_that_its_receiver_may_bring() -> None
     assert risks["delegate_to_cashier"] is Risk.FINANCIAL
     assert risks["delegate_to_clerk"] is Risk.FINANCIAL
     assert risks["delegate_to_reader"] is Risk.COMPUTE_ONLY
+
+
+@pytest.mark.parametrize("own", [write, write_file, run_command, http_request, delete, shout])
+def test_an_agent_may_get_work_whatever_its_tools_may_do(own: Tool) -> None:
+    """What their contracts need stands in those: a task or a handoff names no path of its own."""
+    app = build(
+        agent("desk", task("it"), handoffs=[Handoff("it", when="always")]),
+        agent("it", tools=(own,)),
+    )
+
+    given = [one for one in app.registry.contracts() if one.receiver == "it"]
+    assert [(one.risk, one.needs_sandbox) for one in given] == [(own.contract.risk, False)] * 2
 
 
 def test_tiers_may_have_subagents_below_them() -> None:
