@@ -159,6 +159,7 @@ def take_message(state: RunState, now: datetime) -> RunState:
         agent=state.agent.with_(budget=limits),
         ceiling=ceiling,
         ledger=Ledger(),
+        handoffs=0,
         started_at=now,
         journal=(*state.journal, told),
     )

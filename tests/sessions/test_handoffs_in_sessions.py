@@ -178,6 +178,17 @@ def test_limits_of_a_handoff_hold_for_later_messages() -> None:
     assert state.ceiling.max_steps == 5
 
 
+def test_each_message_may_be_handed_over_as_often_as_a_run() -> None:
+    """A long talk that is handed over now and then is no loop."""
+    # HO-09
+    state = open_with(triage())
+    state = hand_over(state, PreparedHandoff(BILLING.snapshot(), RECORD, "go on"))
+    before = state.handoffs
+    state = begin(end_message(state, NOW), "m-2")
+
+    assert (before, state.handoffs) == (1, 0)
+
+
 def test_a_ceiling_holds_for_later_messages_without_a_budget_of_the_session() -> None:
     """No extension of a later message's budget raises it."""
     state = open_with(triage(Ceiling(budget=Budget(max_steps=5))))
