@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from bench import live, recovery, replay, sdks, sessions, start, steps
+from bench import delegation, live, recovery, replay, sdks, sessions, start, steps
 from bench.decisions import decisions, looks
 from bench.goals import Tally
 from bench.processes import server
@@ -27,6 +27,7 @@ PARTS = (
     "replay",
     "live",
     "sessions",
+    "delegation",
 )
 
 
@@ -78,6 +79,8 @@ async def _with_server(given: argparse.Namespace, tally: Tally) -> None:
             await recovery.recover(client, tally, given.repeats)
         if "replay" in given.only:
             await replay.replay(client, given.replay_steps)
+        if "delegation" in given.only:
+            await delegation.delegate(client, given.repeats)
         if "live" in given.only:
             await live.live(client)
         if "sessions" in given.only:

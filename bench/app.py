@@ -3,10 +3,11 @@
 import asyncio
 import time
 
+from pydantic import BaseModel
 from temporalio import activity
 
 from bench.raw import record
-from holdfast import Agent, App, Budget, Risk, tool
+from holdfast import Agent, App, Budget, Handoff, Risk, SubAgent, tool
 from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
@@ -73,6 +74,29 @@ def many_local_steps(turn: ScriptTurn) -> Reply:
     return call("read_record_locally", number=turn.number) if wanted else say("ok")
 
 
+class Record(BaseModel):
+    """Read the record with this number."""
+
+    number: int
+
+
+class Answer(BaseModel):
+    """What was read."""
+
+    text: str
+
+
+def many_tasks(turn: ScriptTurn) -> Reply:
+    """Have another agent read as many records as the goal says, one after the other."""
+    wanted = turn.number <= int(turn.goal)
+    return call("delegate_to_reader", number=turn.number) if wanted else say("ok")
+
+
+def read_one(turn: ScriptTurn) -> Reply:
+    """Read one record, and answer."""
+    return call("read_record", number=1) if turn.number == 1 else say('{"text": "ok"}')
+
+
 def answer_slowly(turn: ScriptTurn) -> Reply:
     """Answer; the first attempt takes longer than anybody waits."""
     if turn.attempt == 1:
@@ -103,6 +127,24 @@ app = App(
             max_history_events=500,
         ),
         Agent(
+            name="delegating",
+            instructions="Have the records read.",
+            models=["scripted:delegating"],
+            subagents=[SubAgent("reader", input=Record, output=Answer, budget_share=1)],
+        ),
+        Agent(
+            name="reader",
+            instructions="Read the record.",
+            models=["scripted:reader"],
+            tools=[read_record],
+        ),
+        Agent(
+            name="handing",
+            instructions="Hand over.",
+            models=["scripted:handing"],
+            handoffs=[Handoff("local", when="always")],
+        ),
+        Agent(
             name="guarded",
             instructions="Read the records.",
             models=["scripted:ordinary"],
@@ -115,6 +157,9 @@ app = App(
         "ordinary": many_steps,
         "local": many_local_steps,
         "talks": lambda _: say("ok"),
+        "delegating": many_tasks,
+        "reader": read_one,
+        "handing": [call("transfer_to_local", goal="go on")],
         "asks": [call("ask_user", question="Which records?"), say("ok")],
         "approved": [call("post", text="hello"), say("ok")],
         "slow-tool": [call("read_slowly"), say("ok")],

@@ -29,13 +29,13 @@ class Tally:
         self.kept = 0
         self.missed: list[str] = []
 
-    def floor(self, label: str, sample: Sample) -> None:
+    def floor(self, label: str, sample: Sample, name: str = "raw loop") -> None:
         """Print what the floor took."""
         figures = (
             f"{sample.ms:9.1f}{'':8}{sample.size:11,.0f}{'':8}"
             f"{sample.events:7.1f}{sample.cpu_ms:13.2f}"
         )
-        print(f"{label:>12}  {'raw loop':24}{figures}", flush=True)
+        print(f"{label:>12}  {name:24}{figures}", flush=True)
 
     def ours(
         self, label: str, name: str, sample: Sample, floor: Sample, goals: Goals | None

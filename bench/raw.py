@@ -74,11 +74,25 @@ class RawSession:
         return {"state": "done" if done else "working"}
 
 
+@workflow.defn
+class RawParent:
+    """As many child workflows as its argument says, each of one step."""
+
+    @workflow.run
+    async def run(self, steps: int) -> str:
+        """Take the steps."""
+        for turn in range(1, steps + 1):
+            await workflow.execute_activity(model, turn, start_to_close_timeout=TIMEOUT)
+            await workflow.execute_child_workflow(RawLoop.run, 1)
+        await workflow.execute_activity(model, steps + 1, start_to_close_timeout=TIMEOUT)
+        return "ok"
+
+
 def build_raw_worker(client: Client, task_queue: str) -> Worker:
     """Put the floor's worker together, with all that the SDK does by default."""
     return Worker(
         client,
         task_queue=task_queue,
-        workflows=[RawLoop, RawSession],
+        workflows=[RawLoop, RawParent, RawSession],
         activities=[model, read_record],
     )

@@ -35,20 +35,26 @@ class Sample:
 
 
 class Subject(NamedTuple):
-    """Something that takes steps: a worker, and one of our agents or else the raw loop."""
+    """
+    Something that takes steps: a worker, and one of our agents or else a raw workflow.
+
+    A step is so many `model_calls`, of those that work for the agent too.
+    """
 
     name: str
     worker: WorkerProcess
     agent: str | None = None
+    raw: str = "RawLoop"
+    model_calls: int = 1
 
     async def start(self, client: Client, steps: int) -> Handle:
         """Start a run of so many steps."""
         argument: JsonValue = steps
         if self.agent is not None:
-            budget: JsonValue = {"max_steps": steps + 1}
+            budget: JsonValue = {"max_steps": steps * self.model_calls + 1}
             argument = {"agent": self.agent, "input": str(steps), "budget": budget}
         return await client.start_workflow(
-            "RawLoop" if self.agent is None else WORKFLOW_TYPE,
+            self.raw if self.agent is None else WORKFLOW_TYPE,
             argument,
             id=f"bench-{uuid4().hex[:12]}",
             task_queue=self.worker.queue,
