@@ -251,7 +251,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         given = given.copy_with({"review": run.state.agent.review})
     if task.output_schema is not None:
         given = given.copy_with({"output_schema": task.output_schema})
-    given = bind_brief(given, find_ceiling(run.state))
+    given = bind_brief(given, find_ceiling(run.state.agent, brief))
     return given.model_dump(mode="json", exclude_unset=True)
 
 

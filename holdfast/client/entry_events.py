@@ -33,6 +33,7 @@ from holdfast.trace.values import AuditLine, Entry
 _TOLD_ELSEWHERE = {
     "message",
     "outcome",
+    "handoff",
     "ruled",
     "escalated",
     "stopped",

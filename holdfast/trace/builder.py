@@ -18,6 +18,8 @@ from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.run import tool_results
+from holdfast.run.delegation.ceilings import bind_brief, find_ceiling
+from holdfast.run.delegation.handoffs import limit_receiver
 from holdfast.run.summaries import journal_line
 from holdfast.trace.background_tasks import BackgroundTask
 from holdfast.trace.requests import MessageTrace, RequestTrace, RequestTracker
@@ -98,6 +100,7 @@ class TraceBuilder:
         self.brief: RunMetadata | None = None
         self.budgets: list[Budget] = []
         self.agent: AgentSnapshot | None = None
+        self._receiver: AgentSnapshot | None = None
         self.result: RunResult | None = None
         self.failure: str | None = None
         self.provider_wait: Waiting | None = None
@@ -239,13 +242,32 @@ class TraceBuilder:
         """Add an audit line."""
         self.entries.append(AuditLine(event=event, text=text, at=at))
 
+    def open_agent(self, opened: AgentSnapshot | None) -> None:
+        """Take the agent of the run, or one that will go on with it once its handoff is made."""
+        if self.agent is None:
+            self.agent = opened
+        else:
+            self._receiver = opened
+
     def take_progress(self, event: HandoffRecord | MessageTaken | MessageEnded) -> None:
         """Note who goes on, or with which message of a session."""
         self.progress.append(event)
-        if isinstance(event, HandoffRecord):
+        match event:
+            case HandoffRecord(timestamp=at):
+                self._hand_over(event)
+                self.add_audit_line("handoff", journal_line(event), at)
+            case MessageTaken(at=at):
+                self.add_audit_line("message", journal_line(event), at)
+            case MessageEnded(at=at):
+                self.add_audit_line("outcome", journal_line(event), at)
+
+    def _hand_over(self, made: HandoffRecord) -> None:
+        """Let the receiver go on as the run does: bound by all that bound the sender."""
+        sender, receiver, brief = self.agent, self._receiver, self.brief
+        if made.return_expected or sender is None or brief is None:
             return
-        name = "message" if isinstance(event, MessageTaken) else "outcome"
-        self.add_audit_line(name, journal_line(event), event.at)
+        self.agent = receiver and limit_receiver(sender, brief, receiver)
+        self.brief = bind_brief(brief, find_ceiling(sender, brief))
 
     def add_message(self, said: MessageTrace) -> int:
         """Add a message that needs no judgement, or belongs to no open request; say where."""

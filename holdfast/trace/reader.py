@@ -214,7 +214,7 @@ class TraceReader:
                 return own or begin_call(self._chronicle, operation)
 
     def _open(self, outcome: Outcome) -> None:
-        self._chronicle.agent = decode(outcome.payloads, _SNAPSHOT)
+        self._chronicle.open_agent(decode(outcome.payloads, _SNAPSHOT))
 
     def _take_over(self, outcome: Outcome) -> None:
         take_over(self._chronicle, decode(outcome.payloads, _CARRYOVER))

@@ -40,7 +40,7 @@ class TurnWork:
         self._chronicle = chronicle
         asked = decode(operation.given, _CALL)
         if asked is not None:
-            _keep_results(chronicle, asked)
+            _keep_results(chronicle, asked, operation.at)
         before = chronicle.turn.number if chronicle.turn else 0
         self._turn = Turn(
             key=operation.key,
@@ -87,7 +87,7 @@ def _with_reply(turn: Turn, reply: ModelReply, now: datetime) -> Turn:
     )
 
 
-def _keep_results(chronicle: TraceBuilder, asked: ModelCall) -> None:
+def _keep_results(chronicle: TraceBuilder, asked: ModelCall, now: datetime) -> None:
     """
     Take the failures that the model is told of: no word about them is truer.
 
@@ -98,8 +98,12 @@ def _keep_results(chronicle: TraceBuilder, asked: ModelCall) -> None:
             chronicle.name_calls([call.call_id for call in item.calls])  # nobody ruled on them
         for result in item.results if isinstance(item, ToolTurn) else ():
             call = chronicle.find_call(result.call_id)
-            if call is not None and (isinstance(result, ToolFailure) or call.result is None):
-                chronicle.put_call(replace(call, result=result))
+            if call is None or not (isinstance(result, ToolFailure) or call.result is None):
+                continue
+            if call.result is None and call.rulings and result.status != "denied":
+                # It was done by another agent.
+                call = replace(call, started_at=call.rulings[-1].at, ended_at=now)
+            chronicle.put_call(replace(call, result=result))
 
 
 def _is_dry(chronicle: TraceBuilder) -> bool:

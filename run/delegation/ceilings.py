@@ -7,7 +7,6 @@ from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.run import AgentSnapshot, RunMetadata
-from holdfast.contracts.state import RunState
 from holdfast.contracts.tools import HostedTool, ToolContract
 from holdfast.run.limits import budgets
 
@@ -16,9 +15,9 @@ LimitsT = TypeVar("LimitsT", bound=Limits)
 ToolT = TypeVar("ToolT", ToolContract, HostedTool)
 
 
-def find_ceiling(state: RunState) -> Ceiling:
+def find_ceiling(agent: AgentSnapshot, brief: RunMetadata) -> Ceiling:
     """Return what binds all that come behind this agent: what bound it, and what it adds."""
-    own, brief = state.agent.ceiling or Ceiling(), state.brief
+    own = agent.ceiling or Ceiling()
     return Ceiling(
         without_tools=tuple(dict.fromkeys((*brief.without_tools, *own.without_tools))),
         without_risks=tuple(dict.fromkeys((*brief.without_risks, *own.without_risks))),

@@ -168,8 +168,11 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
     dropped, and so are the sender's plan and the place that it would have gone back to. What
     people have reviewed counts where the receiver's reviews take no more.
     """
-    ceiling = ceilings.find_ceiling(state)
-    receiver = limit_receiver(state, prepared.receiver)
+    ceiling = ceilings.find_ceiling(state.agent, state.brief)
+    receiver = limit_receiver(state.agent, state.brief, prepared.receiver)
+    if state.output_schema is not None:
+        receiver = receiver.copy_with({"output_schema": state.output_schema})
+        receiver = receiver.with_(prefix_digest=receiver.prefix.digest)
     counts = receiver.review == state.agent.review
     fresh = state.with_(
         agent=receiver,
@@ -215,16 +218,18 @@ def _limit_session(
     )
 
 
-def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
+def limit_receiver(
+    sender: AgentSnapshot, brief: RunMetadata, receiver: AgentSnapshot
+) -> AgentSnapshot:
     """
     Return the receiver as it goes on with this run: nothing that bound the sender is lost.
 
     No limit is raised, guardrails of the sender look on, and what it did can still be undone. It
     has no tool that the ceiling of any agent before it keeps from it.
     """
-    sender, ceiling = state.agent, ceilings.find_ceiling(state)
+    ceiling = ceilings.find_ceiling(sender, brief)
     limits = budgets.cap_at(receiver.budget, sender.budget)
-    receiver = ceilings.cut_tools(receiver, ceilings.bind_brief(state.brief, ceiling))
+    receiver = ceilings.cut_tools(receiver, ceilings.bind_brief(brief, ceiling))
     own = {one.name for one in receiver.guardrails}
     bound = {one.name: one for one in sender.guardrails}  # another release may know one otherwise
     looking = tuple(one for one in sender.guardrails if one.name not in own)
@@ -236,9 +241,6 @@ def limit_receiver(state: RunState, receiver: AgentSnapshot) -> AgentSnapshot:
         "companions": (
             *receiver.companions,
             *(one for one in _find_undos(sender) if one.name not in known),
-        ),
-        "output_schema": (
-            receiver.output_schema if state.output_schema is None else state.output_schema
         ),
     }
     if checks_answers(sender.guardrails) and sender.stream != "before_checks":

@@ -106,8 +106,8 @@ def test_a_guardrail_of_the_sender_stays_what_it_was() -> None:
     lax = Agent(name="b", instructions="x", models=["scripted:a"], guardrails=[review_approval()])
     state = a_state().with_(agent=strict.snapshot())
 
-    receiver = limit_receiver(state, lax.snapshot())
-    back = limit_receiver(state.with_(agent=receiver), lax.snapshot())
+    receiver = limit_receiver(state.agent, state.brief, lax.snapshot())
+    back = limit_receiver(receiver, state.brief, lax.snapshot())
 
     assert receiver.guardrails == back.guardrails == strict.snapshot().guardrails
 
@@ -145,8 +145,8 @@ def test_reviews_take_what_the_sender_wants_too() -> None:
     other = Agent(name="b", instructions="x", models=["scripted:a"], review=lax)
     state = a_state().with_(agent=agent.snapshot())
 
-    receiver = limit_receiver(state, other.snapshot())
-    back = limit_receiver(state.with_(agent=other.snapshot()), agent.snapshot())
+    receiver = limit_receiver(state.agent, state.brief, other.snapshot())
+    back = limit_receiver(other.snapshot(), state.brief, agent.snapshot())
 
     assert receiver.review == strict.copy_with({"groups": ("anybody",)})
     assert back.review == strict
@@ -190,7 +190,10 @@ def test_no_handoff_lets_a_weaker_sign_in_do(
     # HO-08
     state = a_state().with_(agent=a_reviewed_agent("a", sender))
 
-    assert limit_receiver(state, a_reviewed_agent("b", receiver)).review.methods == wanted
+    assert (
+        limit_receiver(state.agent, state.brief, a_reviewed_agent("b", receiver)).review.methods
+        == wanted
+    )
 
 
 def a_reviewed_agent(name: str, methods: tuple[str, ...]) -> AgentSnapshot:

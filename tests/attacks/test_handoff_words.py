@@ -1,15 +1,21 @@
 """Words of a run whose sender is guarded, when another agent goes on with it."""
 
+from dataclasses import replace
+
 import pytest
 
-from holdfast import Agent, HandoffData, Risk, tool
+from holdfast import Agent, App, HandoffData, Risk, tool
+from holdfast.client import Run as WatchedRun
 from holdfast.contracts.model import Stream
 from holdfast.run.delegation.handoffs import limit_receiver
-from holdfast.testing import call, say
+from holdfast.testing import call, calls, say
+from holdfast.trace.progress import Progress
+from holdfast.trace.reader import read_trace
 from tests.builders import a_state
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
-from tests.workflows.test_handoffs import bureau, later
+from tests.running import Runs
+from tests.workflows.test_handoffs import TRANSFER, bureau, later
 
 
 @tool(risk=Risk.READ_ONLY)
@@ -38,6 +44,31 @@ async def test_a_handoff_of_the_largest_size_ends_its_run_on_one_line(
     assert "\n" not in result.stop.detail
 
 
+@pytest.mark.parametrize("guarded", ["triage", "billing"])
+async def test_nobody_who_looks_on_reads_what_guardrails_of_either_agent_stop(
+    runs: Runs, guarded: str
+) -> None:
+    """Neither words beside calls of who went on, nor its answer: by events or on a screen."""
+    # HO-08 GR-02
+    watch = [on_word("no_bad", "bad", "output", on_trip="block")]
+    said = (calls(call("look", place="here"), text="a bad thought"), say("a bad answer"))
+    app = bureau([TRANSFER], later(*said))
+    agents = [replace(one, guardrails=watch) if one.name == guarded else one for one in app.agents]
+    async with runs.working(App(agents=agents, scripts=app.scripts)):
+        run = await runs.start("triage", "charge me")
+        result = await run.result()
+        trace = read_trace(await runs.histories(run))
+        events = [event async for event in WatchedRun(runs.client, run.handle.id).events()]
+
+    told = "\n".join(event.model_dump_json() for event in events)
+    lines = "\n".join(line.text for line in Progress().fresh(trace))
+    assert result.status == "blocked"
+    assert trace.agent is not None
+    assert (trace.agent.name, trace.agent.guards_answers) == ("billing", True)
+    assert "a bad" not in told
+    assert "a bad" not in lines
+
+
 @pytest.mark.parametrize(
     ("sender", "told"), [(False, False), (True, False), ("before_checks", "before_checks")]
 )
@@ -57,7 +88,7 @@ def test_a_receiver_tells_no_words_that_the_sender_holds_back(
     )
     state = a_state().with_(agent=guarded.snapshot())
 
-    receiver = limit_receiver(state, talkative.snapshot())
+    receiver = limit_receiver(state.agent, state.brief, talkative.snapshot())
 
     assert receiver.stream == told
     assert state.with_(agent=receiver).streams_text == bool(told)

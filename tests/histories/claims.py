@@ -210,6 +210,14 @@ ANSWERED = Claim(
     ),
 )
 
+HANDED_OVER = Claim(
+    "another agent's answer came back, and then one went on",
+    lambda story: (
+        [line for line in story.audit if line.startswith("handoff")]
+        == ["handoff: clerk → carrier: send it", "handoff: clerk → cashier: charge it"]
+    ),
+)
+
 CLAIMS: Mapping[str, tuple[Claim, ...]] = {
     "approvals": (
         signalled("approval"),
@@ -253,6 +261,13 @@ CLAIMS: Mapping[str, tuple[Claim, ...]] = {
     "kill_switch": (beside("HoldfastSwitches"), ruled("deny"), never_ran("send")),
     "tiers": (noted("tier failed"), started("coder", "helper"), ended("completed")),
     "parts": (noted("tier failed"), started("coder", "planner", "hand", "hand")),
+    "delegation": (
+        started("reader", "carrier"),
+        ran("load_case"),
+        noted("handoff"),
+        HANDED_OVER,
+        ended("completed"),
+    ),
     "judges": (noted("tripwire"), started("critic", "critic"), ended("completed")),
     "backtracking": (noted("approach", "approach failed"), WENT_BACK, ended("completed")),
     "compaction": (noted("context pruned"), ended("completed")),

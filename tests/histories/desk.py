@@ -9,6 +9,7 @@ from holdfast import (
     Agent,
     App,
     Budget,
+    HandoffData,
     Reconciled,
     ResourceScope,
     Risk,
@@ -24,6 +25,12 @@ from holdfast.tools import ask_user
 async def look(place: str) -> str:
     """Look at a place and say what is there."""
     return f"nothing at {place}"
+
+
+@tool(risk=Risk.READ_ONLY)
+async def load_case(goal: str) -> HandoffData:
+    """Load what another agent has to know."""
+    return HandoffData(architecture=f"one ledger, to {goal}", constraints=("in euros",))
 
 
 @tool(risk=Risk.READ_ONLY, timeout=5, local=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from holdfast import App, Backtracking, Budget, HostedTool, Tiers
+from holdfast import App, Backtracking, Budget, Handoff, HostedTool, SubAgent, Tiers
 from holdfast.contracts.transcript import Part
 from holdfast.guardrails import judged_by
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
@@ -18,6 +18,7 @@ from tests.histories.desk import (
     call_back,
     flood,
     glance,
+    load_case,
     look,
     mark,
     reserve,
@@ -30,6 +31,12 @@ class Due(BaseModel):
     """When something is due."""
 
     day: str
+
+
+class Errand(BaseModel):
+    """Find out what is in a place."""
+
+    place: str
 
 
 HARSH = '{"tripwire_triggered": true, "reason": "it is rude", "constraints": ["be kind"]}'
@@ -106,6 +113,32 @@ def judged() -> App:
     )
 
 
+def delegating() -> App:
+    """The clerk has one agent do a task, one answer it, and one go on in its place."""
+    clerk = an_agent(
+        "clerk",
+        subagents=[SubAgent("reader", input=Errand, output=Due)],
+        handoffs=[
+            Handoff("carrier", when="parcels", return_expected=True, timeout_seconds=600),
+            Handoff("cashier", when="money", prepare=load_case),
+        ],
+    )
+    turns = [
+        calls(call("delegate_to_reader", place="attic"), call("look", place="here")),
+        call("transfer_to_carrier", goal="send it"),
+        call("transfer_to_cashier", goal="charge it"),
+    ]
+    return App(
+        agents=[clerk, *(an_agent(name, look) for name in ("reader", "carrier", "cashier"))],
+        scripts={
+            "clerk": turns,
+            "reader": [call("look", place="attic"), say('{"day": "Monday"}')],
+            "carrier": [say("It is on its way.")],
+            "cashier": lambda _: say("It is charged."),
+        },
+    )
+
+
 def on_a_project(folder: Path) -> App:
     """The agent works on a copy of a small project."""
     project = folder / "project"
@@ -162,6 +195,7 @@ UNATTENDED = (
     ),
     Scenario("tiers", lambda _: in_tiers()),
     Scenario("parts", lambda _: in_parts()),
+    Scenario("delegation", lambda _: delegating()),
     Scenario("judges", lambda _: judged()),
     Scenario(
         "backtracking",
