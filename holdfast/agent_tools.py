@@ -86,7 +86,6 @@ class _Returned(BaseModel):
 
 
 class _Transferred(BaseModel):
-    handoff_id: str
     to_agent: str
 
 

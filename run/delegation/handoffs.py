@@ -93,7 +93,7 @@ def build_success(call: CallState, record: HandoffRecord) -> ToolSuccess:
         call_id=call.call.call_id,
         name=call.call.name,
         summary=f"{record.to_agent} goes on",
-        data={"handoff_id": record.handoff_id, "to_agent": record.to_agent},
+        data={"to_agent": record.to_agent},
     )
 
 
