@@ -2,7 +2,18 @@
 
 from functools import partial
 
-from holdfast import Agent, App, ResourceScope, Risk, Tool, ToolContext, Triggers, tool
+from holdfast import (
+    Agent,
+    App,
+    Handoff,
+    ResourceScope,
+    Risk,
+    SubAgent,
+    Tool,
+    ToolContext,
+    Triggers,
+    tool,
+)
 from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
@@ -14,9 +25,13 @@ from holdfast.guardrails import (
 from tests.chaos.playing import Cast
 from tests.chaos.scripts import MARKS
 from tests.sample import TOOLS, note
+from tests.workflows.delegating import Findings, Question
 
 FREE = ("plain", "asking", "renewing")
 """Agents that stop, that ask people, that go on in a new execution after a turn or two."""
+
+DELEGATING = ("delegating",)
+"""An agent that has others work for it and answer it, and hands over."""
 
 GUARDED = ("guarded", "guarded_asking")
 
@@ -102,6 +117,17 @@ def cast(stage: Cast) -> App:
                 max_history_events=20,
                 triggers=Triggers(token_share=None),
             ),
+            described(
+                name="delegating",
+                subagents=[SubAgent("helper", input=Question, output=Findings)],
+                handoffs=[
+                    Handoff("taker", when="always"),
+                    Handoff("answerer", when="always", return_expected=True, timeout_seconds=60),
+                ],
+            ),
+            described(name="helper"),
+            described(name="taker", escalates=True),
+            described(name="answerer"),
             described(name="guarded", guardrails=GUARDRAILS),
             described(name="guarded_asking", guardrails=GUARDRAILS, escalates=True),
         ],

@@ -26,6 +26,8 @@ two_hundred = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
+fifty = settings(two_hundred, max_examples=50)
+
 
 class MemoryStage(Cast):
     """Where scripts are played in memory, one after the other."""

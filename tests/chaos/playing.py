@@ -24,7 +24,7 @@ from holdfast.contracts.run import RunResult, StatusReport
 from holdfast.contracts.transcript import TranscriptItem, TranscriptPage
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.histories import fetch
-from holdfast.testing import Reply, ScriptTurn, fail, say
+from holdfast.testing import Reply, ScriptTurn, call, fail, say
 from tests.chaos.scripts import LOG, MARKS, Asked, Message, Script
 from tests.histories import Story
 from tests.running import AnyRun, Run, Runs
@@ -75,7 +75,9 @@ class Cast:
 
     def spoken(self, turn: ScriptTurn, *, first: bool) -> Reply:
         """Speak for the first or the second model of a run."""
-        script = self._scripts[turn.run_id]
+        script = self._scripts.get(turn.run_id)
+        if script is None:  # it works for a run that has one
+            return call("add", a=1, b=2) if turn.number == 1 else say('{"facts": ["so"]}')
         if turn.number > len(script.turns):
             return say("done")
         reply = script.turns[turn.number - 1]

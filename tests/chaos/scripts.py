@@ -120,25 +120,35 @@ WRITES: tuple[tuple[str, JsonObject], ...] = (
     ("shout", {"text": "?"}),
     ("ask_user", {"question": "Which one?"}),
 )
+DELEGATING: tuple[tuple[str, JsonObject], ...] = (
+    ("delegate_to_helper", {"topic": "?"}),
+    ("delegate_to_helper", {"topic": "?", "depth": 2}),
+    ("transfer_to_taker", {"goal": "go on"}),
+    ("transfer_to_answerer", {"goal": "?"}),
+)
+"""Calls that agents have work for them by, and hand over by; others don't know them."""
+
 RARE = st.sampled_from([False] * 7 + [True])
 
 
 @st.composite
-def asked(draw: st.DrawFn, token: int) -> Asked:
+def asked(draw: st.DrawFn, token: int, *, delegating: bool = False) -> Asked:
     """One call; a write carries a token of its own, so that each effect can be told apart."""
-    tool, arguments = draw(st.sampled_from((*READS, *WRITES, *WRITES, *FAILING)))
+    more = DELEGATING * 4 if delegating else ()
+    tool, arguments = draw(st.sampled_from((*READS, *WRITES, *WRITES, *FAILING, *more)))
     if isinstance(arguments, str):
         return Asked(tool, arguments)
     mark = MARKS["pre_execution"] if draw(st.booleans()) else MARKS["post_action"]
     words = f"t{token} {mark}" if draw(RARE) else f"t{token}"
-    fresh: dict[str, JsonValue] = {"amount": token, "text": words, "why": words}
+    told = {"topic": words, "goal": words}
+    fresh: dict[str, JsonValue] = {"amount": token, "text": words, "why": words, **told}
     return Asked(
         tool, {name: fresh[name] if given == "?" else given for name, given in arguments.items()}
     )
 
 
 @st.composite
-def turns(draw: st.DrawFn, number: int, *, restarts: bool) -> Turn:
+def turns(draw: st.DrawFn, number: int, *, restarts: bool, delegating: bool = False) -> Turn:
     """One reply: mostly calls."""
     tokens = draw(st.sampled_from([0, 10, 60]))
     fails: Fails = draw(st.sampled_from(("once", "always"))) if draw(RARE) else "never"
@@ -147,7 +157,8 @@ def turns(draw: st.DrawFn, number: int, *, restarts: bool) -> Turn:
         text = draw(st.sampled_from(["", "fine", *MARKS.values()]))
         return Turn(text=text, tokens=tokens, fails=fails, restart=restart)
     count = draw(st.integers(1, 4))
-    calls = tuple(draw(asked(number * 10 + place)) for place in range(1, count + 1))
+    tokens_of = range(number * 10 + 1, number * 10 + count + 1)
+    calls = tuple(draw(asked(token, delegating=delegating)) for token in tokens_of)
     return Turn(calls=calls, tokens=tokens, fails=fails, restart=restart)
 
 
@@ -176,6 +187,7 @@ def scripts(
     people: bool = False,
     restarts: bool = False,
     marked: bool = False,
+    delegating: bool = False,
 ) -> Script:
     """A run of at most four turns, whose people speak, worker goes, or goal is a bad one."""
     more = messages("restart", "restart", "restart") if restarts else messages()
@@ -186,7 +198,10 @@ def scripts(
     return Script(
         agent=draw(st.sampled_from(agents)),
         goal=draw(st.sampled_from(goals)),
-        turns=tuple(draw(turns(number, restarts=restarts)) for number in range(1, length + 1)),
+        turns=tuple(
+            draw(turns(number, restarts=restarts, delegating=delegating))
+            for number in range(1, length + 1)
+        ),
         budget={name: limit for name, limit in budget.items() if limit is not None},
         early=tuple(draw(st.lists(messages(), max_size=2))) if people else (),
         reactions=tuple(draw(reactions)) if people or restarts else (),

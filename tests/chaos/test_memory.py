@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from tests.chaos.cast import FREE, GUARDED
-from tests.chaos.memory import MemoryStage, check, opened, two_hundred
+from tests.chaos.cast import DELEGATING, FREE, GUARDED
+from tests.chaos.memory import MemoryStage, check, fifty, opened, two_hundred
 from tests.chaos.scripts import Script, scripts
 from tests.memory.tasks import Habits
 
@@ -67,3 +67,13 @@ async def test_whatever_workers_forget(forgetful_stage: MemoryStage, script: Scr
 async def test_whatever_divides_a_task(dividing_stage: MemoryStage, script: Script) -> None:
     """What comes while something local is under way is heard in the order of a replay."""
     await check(dividing_stage, script)
+
+
+@fifty
+@given(script=scripts(DELEGATING, people=True, restarts=True, delegating=True))
+async def test_whoever_works_for_a_run_or_goes_on_with_it(
+    stage: MemoryStage, script: Script
+) -> None:
+    """Tasks, handoffs of both kinds, stops and killed workers, in any order."""
+    # BY-52 HO-09
+    await check(stage, script)
