@@ -21,6 +21,7 @@ from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.messages import ConversationTurn
 from holdfast.run.texts.figures import moment
+from holdfast.trace.words import short
 
 SHOWN_TURNS = 20
 """What is shown of a session that somebody comes back to."""
@@ -120,7 +121,10 @@ class _Chat:
             if told.strip() != answer.strip():
                 self._show_answer(answer)
             return
-        why = f": {result.stop.reason}; {result.stop.next_safe_action}" if result.stop else ""
+        why, stop = "", result.stop
+        if stop is not None:
+            detail = f" ({short(stop.detail)})" if stop.detail else ""
+            why = f": {stop.reason}{detail}; {stop.next_safe_action}"
         self._out.line(f"({result.status}{why})", "dim")
 
     def _show_answer(self, answer: str) -> None:

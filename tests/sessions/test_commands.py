@@ -23,6 +23,7 @@ def _echo(turn: ScriptTurn) -> Reply:
 SCRIPTS = {
     "echoer": _echo,
     "sender": [call("send", log="/dev/null", text="hello"), told],
+    "brief": [say("Hello.")],
     "desk": [ask("tides"), say("It is so.")],
     "researcher": [call("send", log="/dev/null", text="hello"), FOUND],
 }
@@ -69,6 +70,20 @@ async def test_a_message_a_line(client: Client, name: str) -> None:
     assert (as_json["session_id"], as_json["messages"]) == (name, 3)
     assert name not in runs.out
     assert name in active.out
+
+
+async def test_why_a_message_has_no_answer(client: Client, name: str) -> None:
+    """The line that says what to mend says what was wrong, too."""
+    async with worker.run_worker(client, APP):
+        told = await holdfast("chat", "brief", "--session", name, stdin="one\ntwo\n")
+
+    assert told.out.splitlines() == [
+        "Hello.",
+        (
+            "(failed: no model answered (the script has 1 reply, turn 2 has none); mend what the "
+            "detail names, then start the run again)"
+        ),
+    ]
 
 
 @pytest.mark.parametrize(
