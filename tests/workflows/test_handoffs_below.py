@@ -1,6 +1,7 @@
 """Handoffs in runs that work for another one: who goes on there is bound as that run is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from holdfast import Agent, App, Budget, Handoff, Risk, SubAgent
@@ -23,6 +24,7 @@ def library(
     *,
     returns: bool = False,
     ceiling: Ceiling | None = None,
+    scripted: Script | None = None,
 ) -> App:
     """An app whose agent `desk` has a researcher work for it, which may hand over to `archive`."""
 
@@ -48,7 +50,7 @@ def library(
             agent("archive"),
         ],
         scripts={
-            "desk": [ask("tides"), say("It is so.")],
+            "desk": scripted or [ask("tides"), say("It is so.")],
             "researcher": researcher,
             "archive": archive,
         },
@@ -122,3 +124,28 @@ async def test_a_task_has_another_agent_answer(runs: Runs) -> None:
     assert asked.request_id == "1-researcher/1-archive/req-1"
     assert found.data == {"answer": "In 1066."}
     assert (result.status, result.steps) == ("completed", 2 + 2 + 2)
+
+
+async def test_a_run_goes_on_anew_between_tasks_and_handoffs(runs: Runs, tmp_path: Path) -> None:
+    """No execution ends while a task is worked on; the next one knows who goes on."""
+    # HO-09 BY-20
+    log = tmp_path / "log"
+    sends = call("send", log=str(log), text="hello")
+    app = library(
+        [ON],
+        [say("never said"), say('{"facts": ["old"]}')],
+        scripted=[sends, ask("tides"), ask("winds"), say("So.")],
+    )
+    agents = [replace(one, max_history_events=1) for one in app.agents]
+    async with runs.working(App(agents=agents, scripts=app.scripts)):
+        run = await runs.start("desk")
+        await run.approve((await run.asked())[0].request_id)
+        result, found = await run.result(), await run.results()
+        part = child(runs, run, "2-researcher")
+        told = (await part.status()).agent
+        executions = len(await runs.histories(run))
+
+    assert (result.status, told) == ("completed", "archive")
+    assert [one.status for one in found] == ["ok", "ok", "ok"]
+    assert [one.tool for one in result.effects] == ["send"]
+    assert executions > 1
