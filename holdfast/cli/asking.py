@@ -79,27 +79,28 @@ class ApprovalPrompt:
                 await asyncio.wait({task})
 
     async def _serve(self) -> None:
-        while not self._shown.issuperset(self._open):
-            if (pending := await self._pending()) is None:
+        while waiting := set(self._open) - self._shown:
+            found = [one for one in await self._pending() if one.request_id in waiting]
+            for request in found:
+                self._shown.add(request.request_id)
+                await self._present(request)
+            if not found:  # the run has yet to take what its history has, or to tell of its end
                 await asyncio.sleep(RETRY_SECONDS)
-                continue
-            # A request that closes before it can be shown isn't shown.
-            self._shown.update(set(self._open) - {request.request_id for request in pending})
-            for request in pending:
-                if request.request_id not in self._shown:
-                    self._shown.add(request.request_id)
-                    await self._present(request)
 
-    async def _pending(self) -> tuple[Request, ...] | None:
+    async def _pending(self) -> tuple[Request, ...]:
         try:
             return await self._run.pending()
         except (NoWorker, RPCError):
-            return None
+            return ()
 
     async def _present(self, request: Request) -> None:
         try:
             request = await seeing.read_from_asking_run(self._run, request)
-        except (HoldfastError, RPCError) as error:
+        except (NoWorker, RPCError):
+            self._shown.discard(request.request_id)
+            await asyncio.sleep(RETRY_SECONDS)
+            return
+        except HoldfastError as error:
             self._say(str(error))
             return
         request_details.show_request(self._out, self._run.id, request)
