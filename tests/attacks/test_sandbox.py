@@ -81,15 +81,16 @@ from holdfast.contracts.tools import Risk
 from holdfast.tools.tool import tool
 from {name}.words import WORD
 
-# Python itself is large, and everybody's.
-PYTHON = {{Path(sys.base_prefix), *(Path(path).parent for path in sys.path), Path('/proc')}}
+# Python itself and what is installed are large, and everybody's.
+SHARED = {{Path(sys.base_prefix), *(Path(path).parent for path in sys.path)}}
+SHARED |= {{Path('/proc'), Path('/usr')}}
 
-@tool(risk=Risk.READ_ONLY, sandboxed=True)
+@tool(risk=Risk.READ_ONLY, sandboxed=True, timeout=300)
 def look(secret: str) -> list[str]:
     'Look for a secret in all files of the system.'
     found = [WORD, *os.listdir('/code/{name}')]
     for folder, folders, files in os.walk('/'):
-        folders[:] = [name for name in folders if Path(folder, name) not in PYTHON]
+        folders[:] = [name for name in folders if Path(folder, name) not in SHARED]
         for file in (Path(folder, name) for name in files):
             if file.is_file() and 0 < file.stat().st_size < 100:
                 found += [str(file)] * (secret in file.read_text(errors='replace'))
