@@ -28,6 +28,8 @@ _ENDS = {
     HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
 }
 
+_SIGNALED = HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+
 _PART_ENDS: Mapping[HistoryEventType.ValueType, str] = {
     HistoryEventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED: "completed",
     HistoryEventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED: "failed",
@@ -82,7 +84,12 @@ class Reading(NamedTuple):
 
 
 class CaughtUp(NamedTuple):
-    """Everything was read that had happened when the reading began, of the root at least."""
+    """
+    The trace of the root has come further than its events tell.
+
+    First when all was read that had happened as the reading began; from then on with each signal
+    of which no event tells, as what its parts ask of people.
+    """
 
 
 class _Ended(Protocol):
@@ -115,6 +122,7 @@ class RunReader:
         self._cursor = after
         self._told = after.find(run.first)
         self._known = known
+        self._follows = False
         self._fold = EventFold()
         self._parts: dict[tuple[str, int], Self] = {}
         self._ended: list[str] = []
@@ -251,6 +259,9 @@ class RunReader:
                 await self._out.put(Reading(self._run.first, position, one, ended, live))
         self._catch_up(recorded)
         if self._known == (execution, event.event_id):
+            self._follows = True
+            await self._out.put(CaughtUp())
+        elif self._follows and not fresh and event.event_type == _SIGNALED:
             await self._out.put(CaughtUp())
 
     def _is_new(self, position: Position) -> bool:

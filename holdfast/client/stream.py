@@ -42,7 +42,11 @@ class EventStream:
                     yield step
 
     async def steps(self) -> AsyncGenerator[RunEvent | None]:
-        """Yield the same, and null where all is told that had happened before it began."""
+        """
+        Yield the same, and null where all is told that had happened before it began.
+
+        More of them come where the `trace` has come further and no event tells of it.
+        """
         reading = asyncio.create_task(self._root.read())
         try:
             while (read := await self._next(reading)) is not None:

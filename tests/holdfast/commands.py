@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from holdfast.client import RunEvent
 from holdfast.contracts.base import JsonObject
 
@@ -154,6 +156,10 @@ async def seen(run: str) -> tuple[str, str, str]:
     return str(request["request_id"]), "--digest", str(request["digest"])
 
 
+SAYS_SECONDS = 300
+"""What waits for longer has been forgotten: no machine is so slow."""
+
+
 class Terminal:
     """A command on a terminal of its own, and somebody who types."""
 
@@ -166,8 +172,13 @@ class Terminal:
 
     async def says(self, words: str) -> None:
         """Wait for words behind those that were waited for before; both may come in one piece."""
-        while (found := self.shown.find(words, self._heard)) < 0:
-            await self._read()
+        try:
+            async with asyncio.timeout(SAYS_SECONDS):
+                while (found := self.shown.find(words, self._heard)) < 0:
+                    await self._read()
+        except TimeoutError:
+            self._command.send_signal(signal.SIGKILL)  # who reads it in a thread hears of the end
+            pytest.fail(f"it says no {words!r} but: {self.shown[self._heard :]!r}")
         self._heard = found + len(words)
 
     def types(self, line: str) -> None:

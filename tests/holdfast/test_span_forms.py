@@ -165,6 +165,7 @@ def test_the_flat_form_has_the_fields_on_the_span(name: str) -> None:
         "generation_span": {"model", "tokens_in", "tokens_out", "latency_ms"},
         "function_span": {"function_name", "result", "success"},
         "guardrail_span": {"guardrail_name", "triggered", "blocking"},
+        "handoff_span": {"from_agent", "to_agent", "context_passed", "return_expected"},
         "custom_span": {"operation_name", "metadata"},
     }
     for trace in runs_of(name):
