@@ -25,7 +25,7 @@ from holdfast.testing import Reply, Script, ScriptTurn, say
 from holdfast.tools import ask_user
 
 
-@tool(risk=Risk.COMPUTE_ONLY, timeout=5)
+@tool(risk=Risk.COMPUTE_ONLY, timeout=60)
 async def add(a: int, b: int) -> int:
     """Add two whole numbers together."""
     return a + b
