@@ -158,10 +158,10 @@ class TemporalEarlierRuns:
             )
         if retry_of.first_execution_run_id not in {"", left.first_execution_run_id}:
             raise build_start_refusal(f"another run has the id {name!r} by now")
-        if left.brief.retry_of is not None and left.brief.retry_of.dry:
+        if (earlier := left.brief.retry_of) is not None and earlier.dry:
             raise build_start_refusal(
                 f"run {name!r} is dry, and nothing of it happened: fork or retry "
-                f"{left.brief.retry_of.run_id!r}"
+                f"{earlier.run_id!r}"
             )
         if found.parent_id is not None or left.brief.path:
             raise build_start_refusal(f"run {name!r} is a part of another run: retry that one")

@@ -107,6 +107,11 @@ class RunMetadata(Contract):
     without_tools: ToolsWithout = ()
     without_risks: RisksWithout = ()
 
+    @property
+    def is_dry(self) -> bool:
+        """Whether it runs no tool, and has its calls answered with what another run recorded."""
+        return self.retry_of is not None and self.retry_of.dry
+
 
 _LINEAGE = {"retry_of", "earlier_actors"}
 _GIVEN_FOR_A_RETRY = {"agent", "tenant", "actor", "budget", "models", "stream", *_LINEAGE}

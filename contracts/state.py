@@ -342,11 +342,6 @@ class RunState(Contract):
         return self.agent.guards_answers or self.brief.withheld
 
     @property
-    def is_dry(self) -> bool:
-        """Whether it runs no tool, and has its calls answered with what another run recorded."""
-        return self.brief.retry_of is not None and self.brief.retry_of.dry
-
-    @property
     def streams_text(self) -> bool:
         """
         Whether what a model says is told while it says it.

@@ -13,14 +13,7 @@ from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
-from holdfast.run import (
-    answers,
-    backtracking,
-    escalations,
-    fallbacks,
-    requests,
-    turns,
-)
+from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
 from holdfast.run.earlier import recorded_results
 from holdfast.run.limits import budgets, loop_detection
 from holdfast.run.transcript import append_items, halt
@@ -158,7 +151,7 @@ def _take_calls(state: RunState, calls: tuple[AnyCall, ...], now: datetime) -> R
     drafts = sum(1 for call in calls if (tool := state.agent.find_tool(call.name)) and tool.draft)
     if stop := budgets.too_many_calls(state.agent.budget, ledger, len(calls), drafts):
         return halt(state, stop, now)
-    return _answer_dry(state, now) if state.is_dry else state
+    return _answer_dry(state, now) if state.brief.is_dry else state
 
 
 def _answer_dry(state: RunState, now: datetime) -> RunState:

@@ -130,7 +130,7 @@ def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
         "run_id": asked.retry_of.run_id if asked.retry_of else "",
         "first_execution_run_id": earlier.first_execution_run_id,
         "turn": asked.retry_of.turn if asked.retry_of else None,
-        "dry": asked.retry_of is not None and asked.retry_of.dry,
+        "dry": asked.is_dry,
     }
     return RunMetadata.model_validate(
         {
@@ -152,7 +152,7 @@ def _build_retry_notice(state: RunState, earlier: Carryover) -> UserTurn:
         said = f"Run {retried} went on from here, and this run takes its turn {of.turn} anew."
     said = f"{said} What was approved in it is approved no more."
     told = earlier.told
-    if state.is_dry:
+    if state.brief.is_dry:
         told = "No tool runs: calls are answered with what was recorded, any other is refused."
     text = "\n\n".join(filter(None, (said, told)))
     return UserTurn(text=text, origin="constraint")

@@ -12,7 +12,7 @@ from holdfast.contracts.bounds import (
     MAX_RESULT_SUMMARY_CHARS,
     MAX_TOOL_REASON_CHARS,
 )
-from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolSuccess
+from holdfast.contracts.calls import ArtifactRef, ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.contracts.errors import ToolDenied, ToolError
 from holdfast.contracts.texts import clip_bytes, clip_chars, cut_with_note
 from holdfast.event_log import log
@@ -39,17 +39,11 @@ def success(
         "characters": len(text),
     }
     summary = f"the first {len(shown)} of {len(text)} characters; ask for less to see the rest"
-    try:
-        artifact = artifacts.keep(invocation, content)
-    except OSError as error:
-        # The call has done what it did: that its result can't be kept must not hide it.
-        artifact, why = None, error.strerror or type(error).__name__
-        summary += f"; the whole could not be kept ({why})"
-        log.warning("artifact.not_kept", tool=name, reason=why)
+    artifact, note = _keep(invocation, name, content, "whole", artifacts)
     return ToolSuccess(
         call_id=invocation.call_id,
         name=name,
-        summary=summary,
+        summary=summary + note,
         data=excerpt,
         artifact=artifact,
         cut=True,
@@ -64,13 +58,21 @@ def success_in_two_parts(
     if not isinstance(both, dict) or not both.keys() >= {"short", "full"}:
         return unreadable(invocation, name)  # it was done, whatever has become of its words
     result = success(invocation, name, to_json(both["short"]), limit, artifacts)
+    artifact, note = _keep(invocation, name, to_json(both["full"]), "full part", artifacts)
+    return result.with_(artifact=artifact or result.artifact, summary=result.summary + note)
+
+
+def _keep(
+    invocation: ToolInvocation, name: str, content: bytes, part: str, artifacts: ArtifactStore
+) -> tuple[ArtifactRef | None, str]:
+    """Keep a part of a result; or say, behind its summary, that it can't be."""
     try:
-        return result.with_(artifact=artifacts.keep(invocation, to_json(both["full"])))
+        return artifacts.keep(invocation, content), ""
     except OSError as error:
+        # The call has done what it did: that its result can't be kept must not hide it.
         why = error.strerror or type(error).__name__
         log.warning("artifact.not_kept", tool=name, reason=why)
-        told = f"{result.summary}; the full part could not be kept ({why})"
-        return result.with_(summary=told)
+        return None, f"; the {part} could not be kept ({why})"
 
 
 def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:

@@ -276,7 +276,9 @@ def _alternatives(entry: JsonObject, definitions: JsonObject) -> Iterator[JsonOb
     """Yield the schemas one of which an argument fits: its own, by reference, or of a union."""
     reference, union = entry.get("$ref"), entry.get("anyOf")
     if isinstance(reference, str):
-        yield from _alternatives(_object(definitions.get(reference.rpartition("/")[2])), {})
+        name = reference.rpartition("/")[2]
+        others = {one: schema for one, schema in definitions.items() if one != name}
+        yield from _alternatives(_object(definitions.get(name)), others)
     elif isinstance(union, list):
         for one in union:
             yield from _alternatives(_object(one), definitions)
@@ -304,14 +306,8 @@ def _has_type(entry: JsonObject) -> bool:
 
 def _choices(entry: JsonObject, definitions: JsonObject) -> int:
     """Count what an argument chooses from: directly, by reference, or as one of several types."""
-    reference = entry.get("$ref")
-    if isinstance(reference, str):
-        return _choices(_object(definitions.get(reference.rpartition("/")[2])), definitions)
-    alternatives = entry.get("anyOf")
-    if isinstance(alternatives, list):
-        return sum(_choices(_object(one), definitions) for one in alternatives)
-    enum = entry.get("enum")
-    return len(enum) if isinstance(enum, list) else 0
+    enums = [one.get("enum") for one in _alternatives(entry, definitions)]
+    return sum(len(enum) for enum in enums if isinstance(enum, list))
 
 
 def _close(schema: JsonObject) -> JsonObject:

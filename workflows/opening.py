@@ -61,7 +61,7 @@ async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
     """Return the agent as a worker has it, with the models that the start names."""
     agent = await open_agent(given.agent, task_kind)
     try:
-        if given.retry_of is not None and given.retry_of.dry:
+        if given.is_dry:
             recorded_results.require_dry(agent)
         return turns.choose_models(agent, given.models)
     except InvalidInput as error:

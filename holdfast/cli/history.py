@@ -15,13 +15,13 @@ from holdfast.cli import options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.client import Holdfast
+from holdfast.client.spans import parse_trace
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.texts import shorten
 from holdfast.runner import build_replayer
-from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.agent_session import AgentSession
@@ -106,10 +106,7 @@ def _parse_trace(run: str, found: Sequence[WorkflowHistory]) -> Trace:
         kind = event.workflow_execution_started_event_attributes.workflow_type.name
         if kind not in {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}:
             raise HoldfastError(f"{run} is no run of an agent: its workflow type is {kind!r}")
-    try:
-        return read_trace(found)
-    except ValueError as error:
-        raise HoldfastError(f"{run}: {error}") from None
+    return parse_trace(run, found)
 
 
 async def _find_replay_failure(found: Sequence[WorkflowHistory]) -> str | None:

@@ -1,6 +1,8 @@
 """The spans of a run and of those that did a part of it, from the histories a server keeps."""
 
-from temporalio.client import Client
+from collections.abc import Sequence
+
+from temporalio.client import Client, WorkflowHistory
 
 from holdfast.client.run import Run
 from holdfast.contracts.errors import HoldfastError
@@ -13,12 +15,16 @@ from holdfast.trace.values import Trace
 
 async def read_spans(client: Client, run_id: str, *, reasoning: bool) -> SpanTree:
     """Return one tree of a run; raises HoldfastError where there is none that can be read."""
-    found = await Run(client, run_id).history()
-    try:
-        trace = read_trace(found)
-    except ValueError as error:
-        raise HoldfastError(f"{run_id}: {error}") from None
+    trace = parse_trace(run_id, await Run(client, run_id).history())
     return await join_spans(client, trace, reasoning=reasoning)
+
+
+def parse_trace(run: str, found: Sequence[WorkflowHistory]) -> Trace:
+    """Read what a run did from its histories; HoldfastError where they are none of a run."""
+    try:
+        return read_trace(found)
+    except ValueError as error:
+        raise HoldfastError(f"{run}: {error}") from None
 
 
 async def join_spans(client: Client, trace: Trace, *, reasoning: bool) -> SpanTree:

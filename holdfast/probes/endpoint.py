@@ -38,12 +38,12 @@ TOLD: JsonObject = {
     "items": [{"sku": "A-1", "quantity": 2}, {"sku": 'Ü "9"', "quantity": 1}],
     "remark": None,
 }
-_TOLD_INWORDS = (
+_TOLD_IN_WORDS = (
     f"order_id is {2**53 + 1}, reason is broken, the items are 2 of sku A-1 and 1 of sku "
     'Ü "9" (the sku has the quotation marks in it), and remark is null'
 )
-CLAIM_GOAL = f"Call file_claim once: {_TOLD_INWORDS}."
-SHAPE_GOAL = f"Answer with a claim: {_TOLD_INWORDS}."
+CLAIM_GOAL = f"Call file_claim once: {_TOLD_IN_WORDS}."
+SHAPE_GOAL = f"Answer with a claim: {_TOLD_IN_WORDS}."
 _ITEM: JsonObject = {
     "type": "object",
     "properties": {"sku": {"type": "string"}, "quantity": {"type": "integer"}},

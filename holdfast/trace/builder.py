@@ -175,7 +175,7 @@ class TraceBuilder:
     @property
     def _is_between_messages(self) -> bool:
         is_session = self.signals is messages.SESSION_SIGNALS
-        return is_session and not isinstance(next(iter(self._talk[::-1]), None), MessageTaken)
+        return is_session and not any(isinstance(one, MessageTaken) for one in self._talk[-1:])
 
     @property
     def is_on_hold(self) -> bool:

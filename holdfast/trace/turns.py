@@ -94,7 +94,11 @@ def _keep_results(chronicle: TraceBuilder, asked: ModelCall, now: datetime) -> N
     Of a success it may be told less than the tool returned, where one ran.
     """
     for item in asked.items:
-        if isinstance(item, AssistantTurn) and _is_dry(chronicle):
+        if (
+            isinstance(item, AssistantTurn)
+            and chronicle.brief is not None
+            and chronicle.brief.is_dry
+        ):
             chronicle.name_calls([call.call_id for call in item.calls])  # nobody ruled on them
         for result in item.results if isinstance(item, ToolTurn) else ():
             call = chronicle.find_call(result.call_id)
@@ -104,11 +108,6 @@ def _keep_results(chronicle: TraceBuilder, asked: ModelCall, now: datetime) -> N
                 # It was done by another agent.
                 call = replace(call, started_at=call.rulings[-1].at, ended_at=now)
             chronicle.put_call(replace(call, result=result))
-
-
-def _is_dry(chronicle: TraceBuilder) -> bool:
-    lineage = chronicle.brief.retry_of if chronicle.brief else None
-    return lineage is not None and lineage.dry
 
 
 def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:

@@ -223,10 +223,9 @@ class Trace:
     execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
     a form that this release reads. `failure` says why a run has no result. `approaches` are those
     that failed, `handoffs` to whom its work was handed, `talk` the work on the messages of a
-    session. `flood` are refused messages beyond those
-    that anybody would read one by one, `relayed` the ids of requests that wait in runs that work
-    for this one, `held` those of such runs that are suspended. With a `provider_wait` it asks its
-    last model again later.
+    session. `flood` are refused messages beyond those that anybody would read one by one,
+    `relayed` the ids of requests that wait in runs that work for this one, `held` those of such
+    runs that are suspended. With a `provider_wait` it asks its last model again later.
     """
 
     run_id: str
