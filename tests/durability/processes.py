@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from temporalio.client import Client
+from pydantic import JsonValue
+from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 
+from holdfast.contracts.run import RunResult
 from tests.holdfast.commands import Forked
 
 ROOT = Path(__file__).parents[2]
@@ -110,6 +112,19 @@ async def connected(port: int) -> Client:
             )
         except RuntimeError:
             await asyncio.sleep(0.05)
+
+
+async def start(
+    client: Client, agent: str, goal: str, run_id: str, **more: JsonValue
+) -> WorkflowHandle[object, RunResult]:
+    """Start a run on the queue of a deployed worker."""
+    return await client.start_workflow(
+        "AgentRun",
+        {"agent": agent, "input": goal, **more},
+        id=run_id,
+        task_queue="holdfast",
+        result_type=RunResult,
+    )
 
 
 class Deployed(NamedTuple):

@@ -22,12 +22,7 @@ WAITING = (*TOPICS, "load")
 
 async def start(client: Client, agent: str, folder: Path) -> None:
     """Start a run of an agent, by whose name."""
-    await client.start_workflow(
-        "AgentRun",
-        {"agent": agent, "input": str(folder)},
-        id=agent,
-        task_queue="holdfast",
-    )
+    await processes.start(client, agent, str(folder), agent)
 
 
 async def begun(folder: Path, times: int, *names: str) -> None:

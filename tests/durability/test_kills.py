@@ -18,13 +18,7 @@ APP = "tests.durability.observing:app"
 
 async def start(client: Client, name: str, folder: Path) -> WorkflowHandle[object, RunResult]:
     """Start a run that notes its observations in a folder."""
-    return await client.start_workflow(
-        "AgentRun",
-        {"agent": "observer", "input": str(folder)},
-        id=name,
-        task_queue="holdfast",
-        result_type=RunResult,
-    )
+    return await processes.start(client, "observer", str(folder), name)
 
 
 async def digest(handle: WorkflowHandle[object, RunResult]) -> str | None:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from holdfast.contracts.run import RunResult
+from pydantic import JsonValue
+
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.durability import processes
 from tests.durability.processes import Process
@@ -24,16 +25,9 @@ async def test_attempts_that_are_lost_with_their_worker_dont_count(
     provider.answer(anthropic("tool_use", looked))
     provider.answer(anthropic("end_turn", text("Nothing there.")))
     async with processes.deployed(APP, tmp_path) as deployed:
-        handle = await deployed.client.start_workflow(
-            "AgentRun",
-            {
-                "agent": "clerk",
-                "input": str(tmp_path),
-                "budget": {"max_model_retries": 0, "max_tool_retries": 0},
-            },
-            id="stormy",
-            task_queue="holdfast",
-            result_type=RunResult,
+        strict: JsonValue = {"max_model_retries": 0, "max_tool_retries": 0}
+        handle = await processes.start(
+            deployed.client, "clerk", str(tmp_path), "stormy", budget=strict
         )
         await storm(deployed.worker, tmp_path, "calm", kills=3)
         for times in (1, 2):

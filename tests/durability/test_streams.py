@@ -13,7 +13,6 @@ from holdfast import Agent, App
 from holdfast.client import Run as WatchedRun
 from holdfast.client.event_data import TextDelta, TextReset
 from holdfast.client.events import EventType, RunEvent
-from holdfast.contracts.run import RunResult
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.durability import processes
 from tests.running import Runs
@@ -40,13 +39,7 @@ async def test_a_worker_killed_in_the_middle_of_a_stream(
     whole = anthropic("tool_use", text("I'll note it."), call)
     provider.answer(whole, breaks=Break("stall", after=6))
     async with processes.deployed(APP, tmp_path) as deployed:
-        handle = await deployed.client.start_workflow(
-            "AgentRun",
-            {"agent": "clerk", "input": "Note 100."},
-            id="noted",
-            task_queue="holdfast",
-            result_type=RunResult,
-        )
+        handle = await processes.start(deployed.client, "clerk", "Note 100.", "noted")
         await asked(provider, 1)
         await deployed.worker.kill()
         assert not (tmp_path / "noted.log").exists()
@@ -78,12 +71,7 @@ async def test_a_cancelled_run_hangs_up(runs: Runs, provider: ProviderServer) ->
 
 async def start_talking(client: Client) -> WatchedRun:
     """Start a run whose words are told while they come."""
-    await client.start_workflow(
-        "AgentRun",
-        {"agent": "clerk", "input": "Talk.", "stream": True},
-        id="watched",
-        task_queue="holdfast",
-    )
+    await processes.start(client, "clerk", "Talk.", "watched", stream=True)
     return WatchedRun(client, "watched")
 
 

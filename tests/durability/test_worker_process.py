@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.contracts.run import RunResult
 from tests.durability import processes
 from tests.running import Run
 
@@ -25,13 +24,7 @@ APP = "tests.durability.forking:app"
 async def test_a_synchronous_tool_runs_below_it(script: tuple[str, ...], tmp_path: Path) -> None:
     """Where a tool's process runs the worker's script again it refuses nothing: it has begun."""
     async with processes.deployed(APP, tmp_path, script) as deployed:
-        handle = await deployed.client.start_workflow(
-            "AgentRun",
-            {"agent": "clerk", "input": "Look up 7."},
-            id="looked-up",
-            task_queue="holdfast",
-            result_type=RunResult,
-        )
+        handle = await processes.start(deployed.client, "clerk", "Look up 7.", "looked-up")
         await handle.result()
         found = await Run(handle).success()
 
@@ -70,13 +63,7 @@ async def test_the_command_serves_an_app_of_somebodys_own(tmp_path: Path) -> Non
     (shop / "tools" / "search.py").write_text(SEARCH, encoding="utf-8")
     command = (str(Path(sys.executable).with_name("holdfast")), "worker")
     async with processes.deployed("app:app", tmp_path, command, beside=shop) as deployed:
-        handle = await deployed.client.start_workflow(
-            "AgentRun",
-            {"agent": "clerk", "input": "Is there tea?"},
-            id="looked-through",
-            task_queue="holdfast",
-            result_type=RunResult,
-        )
+        handle = await processes.start(deployed.client, "clerk", "Is there tea?", "looked-through")
         result = await handle.result()
         found = await Run(handle).success()
 

@@ -117,20 +117,31 @@ def test_an_app_that_isnt_there_is_explained(here: Path) -> None:
     )
 
 
+def write_shop(folder: Path, risk: str, signature: str, does: str) -> None:
+    """Write an app with one tool, which nobody calls here."""
+    name, _, _ = signature.partition("(")
+    (folder / "shop.py").write_text(
+        "from holdfast import Agent, App, Risk, tool\n"
+        f"@tool(risk=Risk.{risk})\n"
+        f"async def {signature}:\n"
+        f'    """{does}."""\n'
+        "    raise NotImplementedError\n"
+        "app = App(agents=[Agent(name='it', instructions='x', models=['openai:gpt-5.2'],\n"
+        f"                        tools=[{name}])])\n",
+        encoding="utf-8",
+    )
+
+
 def test_tools_that_ask_people_show_what_an_answer_is(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What such a tool returns is what a person answers, of that type and no other."""
     # TC-04
-    (here / "shop.py").write_text(
-        "from holdfast import Agent, App, Risk, tool\n"
-        "@tool(risk=Risk.COMPUTE_ONLY, permission='ask_user')\n"
-        "async def how_many(question: str) -> int:\n"
-        '    """Ask a person how many."""\n'
-        "    raise NotImplementedError\n"
-        "app = App(agents=[Agent(name='it', instructions='x', models=['openai:gpt-5.2'],\n"
-        "                        tools=[how_many])])\n",
-        encoding="utf-8",
+    write_shop(
+        here,
+        "COMPUTE_ONLY, permission='ask_user'",
+        "how_many(question: str) -> int",
+        "Ask a person",
     )
 
     assert main.run(["tools", "shop:app"]) == 0
@@ -144,16 +155,7 @@ def test_a_tool_that_does_anything_is_warned_of(
 ) -> None:
     """It is registered, and whoever looks at the app reads what is wrong with it."""
     # NR-10
-    (here / "shop.py").write_text(
-        "from holdfast import Agent, App, Risk, tool\n"
-        "@tool(risk=Risk.WRITE_EXTERNAL)\n"
-        "async def ask_database(sql: str) -> str:\n"
-        '    """Ask the database."""\n'
-        "    raise NotImplementedError\n"
-        "app = App(agents=[Agent(name='it', instructions='x', models=['openai:gpt-5.2'],\n"
-        "                        tools=[ask_database])])\n",
-        encoding="utf-8",
-    )
+    write_shop(here, "WRITE_EXTERNAL", "ask_database(sql: str) -> str", "Ask the database")
     told = "argument 'sql' takes any statement: say which with a scope or a type"
 
     assert main.run(["tools", "shop:app"]) == 0
