@@ -164,7 +164,7 @@ def test_a_model_whose_searches_have_no_price() -> None:
 def test_what_other_servers_run_has_no_known_price() -> None:
     """A server that ran tools of its own bills them as it likes."""
     # T-28
-    raw = words.chat(None, "ok")
+    raw = words.chat(words="ok")
     message: JsonObject = {"content": "ok", "executed_tools": [{"type": "search"}]}
     other: JsonObject = {**raw, "choices": [{"message": message}]}
     adapter = OpenAIChatAdapter()

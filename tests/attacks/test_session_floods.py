@@ -93,7 +93,7 @@ async def test_messages_race_with_closing_opening_and_new_executions(
     runs: Runs, tmp_path: Path
 ) -> None:
     """Four speak at once while somebody closes it: all is answered, in one order, once."""
-    # SE-01 SE-02
+    # SE-01 SE-02 T-43
     talks = Talks(runs, f"file:{tmp_path / 'archive'}")
     app = scripted(latest, max_history_events=60)
     speakers = ("ann", "bob", "eve", "dan")

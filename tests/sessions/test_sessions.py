@@ -227,7 +227,7 @@ async def test_another_tenants_session_never_opens(talks: Talks) -> None:
 @pytest.mark.parametrize("name", ["../x", "a b", ".hidden", "x" * 129, "é"])
 async def test_an_id_that_no_session_can_have(talks: Talks, name: str) -> None:
     """It is refused before anything is looked up."""
-    # SE-02
+    # SE-02 T-43
     async with talks.working(scripted(echo)):
         talk = talks.talk(name)
         await talk.say("m-1", "one")

@@ -1,5 +1,9 @@
 """What providers answer, in their own words: whole responses for the local server."""
 
+import json
+
+from pydantic import JsonValue
+
 from holdfast.contracts.base import JsonObject
 
 CLAUDE = "anthropic:claude-sonnet-5"
@@ -29,8 +33,8 @@ def thinking(words: str) -> JsonObject:
     return {"type": "thinking", "thinking": words, "signature": f"signed {words}"}
 
 
-def tool_use(call_id: str, /, name: str = "add", **arguments: int) -> JsonObject:
-    return {"type": "tool_use", "id": call_id, "name": name, "input": {**arguments}}
+def tool_use(call_id: str, /, name: str = "add", **arguments: JsonValue) -> JsonObject:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
 
 def searched(query: str) -> tuple[JsonObject, JsonObject]:
@@ -88,24 +92,23 @@ def reasoning(words: str) -> JsonObject:
     }
 
 
-def function_call(call_id: str, /, name: str = "add", **arguments: int) -> JsonObject:
-    listed = ", ".join(f'"{key}": {value}' for key, value in arguments.items())
+def function_call(call_id: str, /, name: str = "add", **arguments: JsonValue) -> JsonObject:
     return {
         "id": f"fc_{call_id}",
         "type": "function_call",
         "call_id": call_id,
         "name": name,
-        "arguments": f"{{{listed}}}",
+        "arguments": json.dumps(arguments),
         "status": "completed",
     }
 
 
-def chat(call: JsonObject | None, words: str | None = None) -> JsonObject:
+def chat(*calls: JsonObject, words: str | None = None) -> JsonObject:
     """A chat completion."""
     said: JsonObject = {"role": "assistant", "content": words, "refusal": None}
-    if call is not None:
-        said["tool_calls"] = [call]
-    stop = "stop" if call is None else "tool_calls"
+    if calls:
+        said["tool_calls"] = [*calls]
+    stop = "tool_calls" if calls else "stop"
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -116,7 +119,6 @@ def chat(call: JsonObject | None, words: str | None = None) -> JsonObject:
     }
 
 
-def chat_call(call_id: str, /, name: str = "add", **arguments: int) -> JsonObject:
-    listed = ", ".join(f'"{key}": {value}' for key, value in arguments.items())
-    function: JsonObject = {"name": name, "arguments": f"{{{listed}}}"}
+def chat_call(call_id: str, /, name: str = "add", **arguments: JsonValue) -> JsonObject:
+    function: JsonObject = {"name": name, "arguments": json.dumps(arguments)}
     return {"id": call_id, "type": "function", "function": function}

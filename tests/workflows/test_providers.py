@@ -34,7 +34,7 @@ ANSWERS: dict[str, tuple[JsonObject, ...]] = {
         anthropic("end_turn", text("5")),
     ),
     GPT: (openai(function_call("t1", a=2, b=3)), openai(message("5"))),
-    CHAT: (chat(chat_call("t1", a=2, b=3)), chat(None, "5")),
+    CHAT: (chat(chat_call("t1", a=2, b=3)), chat(words="5")),
     "scripted:adder": (),
 }
 
@@ -67,7 +67,7 @@ async def test_every_provider_drives_the_same_loop(
     [
         pytest.param(CLAUDE, anthropic("end_turn", text("hello")), id="anthropic"),
         pytest.param(GPT, openai(message("hello")), id="openai"),
-        pytest.param(CHAT, chat(None, "hello"), id="openai-chat"),
+        pytest.param(CHAT, chat(words="hello"), id="openai-chat"),
     ],
 )
 async def test_a_rate_limit_is_waited_for(
