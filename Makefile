@@ -26,7 +26,7 @@ demo: $(INSTALLED) ## a supervised agent, from start to answer, without keys or 
 demo-support: $(INSTALLED) ## a refund that only a signed approval releases, without accounts
 	@$(BIN)/python -m examples.support.demo
 
-demo-desk: $(INSTALLED) ## four agents share a case: sub-agents, handoffs, two people who decide
+demo-desk: $(INSTALLED) ## four agents in one talk: sub-agents, handoffs, two people who decide
 	@$(BIN)/python -m examples.desk.demo
 
 demo-coder: $(INSTALLED) ## an agent that mends a failing test, in the sandbox: bubblewrap needed

@@ -14,17 +14,18 @@ from holdfast import Agent, App, Budget, Handoff, SubAgent
 POLICY = str(Path(__file__).with_name("policy.yaml"))
 
 TRIAGE = """\
-You are the support desk of a shop. You find out what a customer needs, and have others do it.
-1. Have the researcher find out about the order and about our rules, both in one turn.
-2. If something is to be sent, have shipping send it, and read what came of that.
-3. If money is to be given back, hand over to billing last: it answers the customer.
+You are the support desk of a shop, and talk with a customer. You do what the latest message asks,
+and no more; what was found out or done for an earlier one still holds.
+1. Have the researcher find out about the order and about our rules, both in one turn, once.
+2. If the customer wants something sent, have shipping send it, and say what came of that.
+3. If the customer wants money back, hand over to billing last: it answers from then on.
 """
 RESEARCHER = "You look up what you are asked with your tools, and answer with facts alone."
 SHIPPING = "You send parcels, each once, and say which. If one is refused, say why and stop."
 BILLING = """\
 You give money back: find_order first, then issue_refund once, with the amount that was promised
 and the currency of the order. Then tell the customer what was refunded and what was sent. If
-something is rejected, don't try again: say so.
+something is rejected, don't try again: say so. Later questions you answer from what was done.
 """
 
 

@@ -1,13 +1,19 @@
 """The support desk: four agents, two people, one refund, one parcel."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from examples.desk.app import app
+from examples.support import refunds
+from examples.support.tools import kept
 from holdfast.contracts.approvals import ApprovalRequest
+from tests.examples.approvers import trusted
 from tests.examples.demos import play
 from tests.memory.runs import MemoryRuns
+from tests.running import Runs
+from tests.sessions.talking import Talks
 from tests.workflows.test_relayed_requests import relayed
 
 GOAL = "Order 1044 came broken, the customer wants 29.00 back, and a new one"
@@ -19,7 +25,9 @@ async def test_the_demo_ends_well(tmp_path: Path) -> None:
     # TS-13 GF-02
     said = await play("examples.desk.demo", tmp_path)
 
+    assert "desk: Order 1044 was for: teapot, blue. Who gets something broken" in said
     assert "approved 3-shipping/req-1 of desk-" in said
+    assert "messages  4, of which 0 wait" in said
     assert "is on its way. 29.00 was refunded." in said
     assert "prepare load_case ok" in said
     assert "nobody knows" not in said
@@ -63,3 +71,40 @@ async def test_each_agent_does_its_own_part(
     assert parts == ["1-researcher", "2-researcher", "3-shipping"]
     assert result.answer is not None
     assert "is on its way. There was no refund: rejected by farid: no photo" in result.answer
+
+
+async def test_the_desk_talks(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four messages: asked about, sent, refunded by who took over, and told what was done."""
+    # HO-09 GF-02 SE-01
+    monkeypatch.chdir(tmp_path)
+    fiona, _ = trusted(tmp_path / "home", "fiona", "farid")
+    talks = Talks(runs, f"file:{tmp_path / 'archive'}")
+    async with talks.working(app):
+        talk = talks.talk(agent="triage", actor="ada")
+        told = await talk.exchange("m-1", "Order 1044 came broken. What can I expect?")
+        await talk.say("m-2", "Then send me a new one, please.")
+        parcel = str((await talk.asked())["request_id"])
+        verdicts = [await talk.decide(parcel, who) for who in ("ada", "wes")]
+        sent = await talk.answer("m-2")
+        await talk.say("m-3", "And I want the 29.00 back.")
+        await talk.asked()
+        (refund,) = await talk.handle.query("pending", result_type=list[ApprovalRequest])
+        unsigned = await talk.decide(refund.request_id, "fiona")
+        await talk.signal("approval", fiona.signed(talk.id, refund))
+        paid = await talk.answer("m-3")
+        last = await talk.exchange("m-4", "Thank you. What have you done for me?")
+        said = [one.agent for one in (await talk.conversation()).items if one.role != "user"]
+        assert await talk.replayed() == 1
+        totals = await talk.close()
+
+    assert str(told).startswith("Order 1044 was for: teapot, blue. Who gets something broken")
+    assert (parcel, verdicts) == ("3-shipping/req-1", ["self_approval", "accepted"])
+    assert str(sent).endswith("is on its way.")
+    assert (refund.tool, unsigned) == ("issue_refund", "require_stronger_auth")
+    assert paid == last == f"{sent} 29.00 was refunded."
+    assert said == ["triage", "triage", "billing", "billing"]
+    assert [(one.order_id, one.amount) for one in refunds.every(kept())] == [
+        (1044, Decimal("29.00"))
+    ]
+    assert len(list((tmp_path / "home" / "parcels").iterdir())) == 1
+    assert (totals["messages"], totals["archived"]) == (4, True)
