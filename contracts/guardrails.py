@@ -27,7 +27,7 @@ ACTIVITY_PREFIX = "guardrail:"
 """Activity types that begin so are guardrails'; no tool's name has a colon."""
 
 
-Layer = Literal["input", "pre_execution", "output", "post_action"]
+Layer = Literal["input", "pre_execution", "output", "post_action", "after_run"]
 """The layers in the order in which a run meets them."""
 
 Mode = Literal["blocking", "parallel"]
@@ -118,10 +118,13 @@ def checks_answers(specs: Iterable[GuardrailSpec]) -> bool:
     )
 
 
+SubjectKind: TypeAlias = Literal["goal", "words", "results", "call", "done", "answer", "run"]
+
+
 class SubjectChange(TypedDict, total=False):
     """What may change of it."""
 
-    kind: Literal["goal", "words", "results", "call", "done", "answer"]
+    kind: SubjectKind
     text: str
     data: JsonValue
     whole: bool
@@ -133,11 +136,12 @@ class Subject(Contract):
 
     `goal` and `words` are `text`; `results` are those of one turn, as text, with the results as
     `data`; a `call` has `tool`, `call_id` and its arguments as `data`; `done` is a call that ran,
-    with its result as `text`; an `answer` is `text`, and `data` where the agent declares a shape.
+    with its result as `text`; an `answer` is `text`, and `data` where the agent declares a shape;
+    a `run` is all that models said as `text`, and `data` has its `result` and its `transcript`.
     One that isn't `whole` lost some of that for want of room: who would look at it can't decide.
     """
 
-    kind: Literal["goal", "words", "results", "call", "done", "answer"]
+    kind: SubjectKind
     text: str = ""
     data: JsonValue = None
     tool: str = Field(default="", exclude_if=not_)
@@ -150,8 +154,8 @@ class Subject(Contract):
 
 
 def quotes_answer(reason: str, subject: Subject) -> bool:
-    """Whether what is said of a subject has words of it, and that is an answer."""
-    return subject.kind == "answer" and quotes(reason, subject.text)
+    """Whether what is said of a subject has words of a model in it that may be an answer."""
+    return subject.kind in ("answer", "run") and quotes(reason, subject.text)
 
 
 class GuardrailResult(AuthoredContract):

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from operator import not_
-from typing import Self, TypedDict, Unpack
+from typing import Literal, Self, TypedDict, Unpack
 
 from pydantic import Field, JsonValue
 
@@ -166,6 +166,7 @@ class RunStateChange(TypedDict, total=False):
     stopping: Stop | None
     stop: Stop | None
     outcome: RunStatus | None
+    grading: Literal["", "under_way", "done"]
     started_at: datetime
     ceiling: PartialBudget | None
     known: tuple[KnownEffect, ...]
@@ -191,7 +192,8 @@ class RunState(Contract):
     model is `paused` its turn isn't done, and people's words wait until it is.
     `unheard` from each question to a model until the run has taken the reply: what the provider
     keeps may be ahead. `notes` are what the models' adapters reported, each once. `unresolved` are
-    fingerprints of writes of which nobody knows whether they happened. `outcome` is how it ended.
+    fingerprints of writes of which nobody knows whether they happened. `outcome` is how it ended,
+    and `grading` says how far guardrails are that look at it then.
 
     `ceiling` are limits that nothing raises, those of the run that started this one. `guarded`
     items were looked at by blocking guardrails, `watched` ones by parallel ones. A `candidate` is
@@ -294,6 +296,7 @@ class RunState(Contract):
     stopping: Stop | None = Field(default=None, exclude_if=not_)
     stop: Stop | None = None
     outcome: RunStatus | None = None
+    grading: Literal["", "under_way", "done"] = Field(default="", exclude_if=not_)
     session: SessionState | None = Field(default=None, exclude_if=lambda value: value is None)
 
     def with_(self, **changes: Unpack[RunStateChange]) -> Self:
@@ -325,6 +328,11 @@ class RunState(Contract):
     def is_ending(self) -> bool:
         """Whether nothing more begins: it is over, or stopped, or a session that has no work."""
         return self.outcome is not None or self.stopping is not None or self.is_idle
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing begins, not even for guardrails that look at what is ending."""
+        return self.is_ending and self.grading != "under_way"
 
     @property
     def turns_taken(self) -> int:

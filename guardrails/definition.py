@@ -41,6 +41,7 @@ ON_TRIP: dict[Layer, tuple[OnTrip, ...]] = {
     "pre_execution": ("deny", "block", "ask", "warn"),
     "output": ("retry", "block", "ask", "warn"),
     "post_action": ("retry", "block", "ask", "warn"),
+    "after_run": ("warn",),
 }
 """What a tripwire may do in each layer; the first is what it does unless it says otherwise."""
 
@@ -161,13 +162,13 @@ def guardrail(
     """
     Make an async function a guardrail that has its name.
 
-    Layers are "input", "pre_execution", "output" and "post_action". *mode* "parallel" lets the
-    model begin while an input guardrail looks. *on_trip* is what a tripwire does: "block" ends the
-    run (default for input), "ask" asks a person, "deny" refuses the call (pre_execution), "retry"
-    sends the model back (output, post_action), "warn" leaves a line and stops nothing. *tools*
-    narrows pre_execution to calls of these tools, and has post_action look after their calls.
-    *watches* is what an input guardrail looks at: "goal" (default), "words", "results". A *local*
-    one runs inside the workflow task.
+    Layers are "input", "pre_execution", "output", "post_action" and "after_run", which only warns.
+    *mode* "parallel" lets the model begin while an input guardrail looks. *on_trip* is what a
+    tripwire does: "block" ends the run (default for input), "ask" asks a person, "deny" refuses
+    the call (pre_execution), "retry" sends the model back (output, post_action), "warn" leaves a
+    line and stops nothing. *tools* narrows pre_execution to calls of these tools, and has
+    post_action look after their calls. *watches* is what an input guardrail looks at: "goal"
+    (default), "words", "results". A *local* one runs inside the workflow task.
     *timeout* is in seconds: 30, or 10 for a local one, which may not have more. Raises AppError
     where that can't work.
     """

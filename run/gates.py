@@ -24,7 +24,7 @@ from holdfast.run.tool_results import MAY_HAVE_RUN_STATUSES
 GUARDRAIL_PREFIX = "guardrail:"
 """What the subject of a guardrail's review begins with."""
 
-LAYERS: tuple[Layer, ...] = ("input", "pre_execution", "output", "post_action")
+LAYERS: tuple[Layer, ...] = ("input", "pre_execution", "output", "post_action", "after_run")
 
 
 class GuardrailCheck(NamedTuple):

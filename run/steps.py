@@ -10,6 +10,7 @@ from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
 from holdfast.run.limits import budgets, routing, triggers
+from holdfast.run.step import grading
 from holdfast.run.step.kinds import (
     AskForReview,
     Authorize,
@@ -22,6 +23,7 @@ from holdfast.run.step.kinds import (
     ContinueAsNew,
     EndMessage,
     Finish,
+    Grade,
     Guard,
     Halt,
     MarkCheckpoint,
@@ -52,6 +54,12 @@ class Situation(NamedTuple):
 
 
 Rule: TypeAlias = Callable[[Situation], Step | None]
+
+
+def grade(run: Situation) -> Step | None:
+    """Once the work is over guardrails look at the whole of it, before anything else."""
+    checks = grading.select_run_checks(run.state)
+    return Grade(checks) if checks else None
 
 
 def end_message(run: Situation) -> Step | None:
@@ -249,6 +257,7 @@ def plan(run: Situation) -> Step | None:
 
 
 PRECEDENCE: tuple[Rule, ...] = (
+    grade,
     end_message,
     finish,
     stop,

@@ -83,8 +83,12 @@ def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopp
     """
     End the run without an answer; one that a person has stopped ends for no other reason.
 
+    What has ended stays as it ended.
+
     Calls that were open get an `aborted` result, and what waited for people is withdrawn.
     """
+    if state.outcome is not None:
+        return state
     if state.stopping is not None:
         stop, outcome = state.stopping, "stopped"
     state = requests.withdraw_requests(abort_open_calls(drop_candidate(state), stop.reason), now)

@@ -134,7 +134,7 @@ async def _run_when_free(
         return _ChildResult(f"not begun: {MAX_ANCESTORS} agents, one above the other, are most", 0)
     async with together.free:
         await _wait_to_begin(run)
-        if run.state.is_ending:
+        if run.state.is_over:
             return _ChildResult("the run is over", 0)
         ceiling = together.ceiling(run, task)
         if isinstance(ceiling, Stop):
@@ -271,7 +271,7 @@ async def _mirror_suspension(
             if (stopping := run.state.stopping) is not None:
                 await child.signal("stop", {"reason": stopping.detail, "by": stopping.ended_by})
                 return
-            if run.state.outcome is not None:
+            if run.state.is_over:
                 child.cancel()
                 return
             await child.signal(told, {})
@@ -316,7 +316,7 @@ async def tell_parent(parent: workflow.ParentInfo, name: str, message: JsonObjec
 
 
 async def _wait_for_suspension(run: RunContext, *, suspended: bool) -> None:
-    await workflow.wait_condition(lambda: run.state.is_ending or run.state.suspended is suspended)
+    await workflow.wait_condition(lambda: run.state.is_over or run.state.suspended is suspended)
 
 
 async def _after_child_failure(

@@ -14,6 +14,7 @@ from holdfast.run.step.kinds import (
     AskForReview,
     Compensate,
     ControlStep,
+    Grade,
     Guard,
     MarkCheckpoint,
     OpenProject,
@@ -34,6 +35,8 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
     match step:
         case Guard():
             await _guard(run, step)
+        case Grade(checks):
+            await _grade(run, checks)
         case Pause(trigger):
             await _pause(run, trigger)
         case AskForReview(under_review, requirement):
@@ -74,6 +77,13 @@ async def _guard(run: RunContext, step: Guard) -> None:
     await guarding.record_tripwires(run, verdicts)
     await run.record_switch(before, REJECTED)
     await run.record_end()
+
+
+async def _grade(run: RunContext, checks: tuple[gates.GuardrailCheck, ...]) -> None:
+    """Have guardrails look at what is over: what they find changes nothing of it."""
+    run.state = run.state.with_(grading="under_way")
+    await guarding.run_checks(run, checks)
+    run.state = run.state.with_(grading="done")
 
 
 async def _claim_and_check(

@@ -54,11 +54,11 @@ async def run_checks(
     checks = tuple(one for one in map(_seen, checks) if one.subjects)
     for layer in LAYERS:
         these = [one for one in checks if one.spec.layer == layer]
-        quick = [one for one in these if one.spec.local and not run.state.is_ending]
+        quick = [one for one in these if one.spec.local and not run.state.is_over]
         for _, together in groupby(quick, key=lambda one: one.subjects):
             found += await _run_functions(run, tuple(together))
         for beside in _batch_checks(one for one in these if not one.spec.local):
-            if run.state.is_ending or _is_moot(run, since):
+            if run.state.is_over or _is_moot(run, since):
                 break
             for verdicts in await asyncio.gather(*(_run_check(run, *one) for one in beside)):
                 found += verdicts
@@ -71,17 +71,19 @@ async def run_checks(
 
 def _is_moot(run: RunContext, since: int) -> bool:
     """Whether nobody waits for what guardrails say; before calls have ended no model reads on."""
-    stopped = run.state.stopping is not None
-    return stopped or (not run.state.calls and run.is_broken_off(since))
+    state = run.state
+    hurried = not state.calls and not state.grading and run.is_broken_off(since)
+    return state.stopping is not None or hurried
 
 
 def _unseen(one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:
     """Say what can't be decided about what was done, because not all of it is there to be seen."""
     known = _seen(one).subjects
     unseen = tuple(subject for subject in one.subjects if subject not in known)
-    return build_fail_closed_verdicts(
-        one._replace(subjects=unseen), "its turn had no room for the whole result"
-    )
+    why = "its turn had no room for the whole result"
+    if one.spec.layer == "after_run":
+        why = "not all of its turns are there to be seen"
+    return build_fail_closed_verdicts(one._replace(subjects=unseen), why)
 
 
 def _seen(one: GuardrailCheck) -> GuardrailCheck:
@@ -251,6 +253,8 @@ async def _run_agent(
     for subject in one.subjects:
         left = run.remaining()
         if isinstance(left, Stop):
+            if run.state.grading:
+                return build_fail_closed_verdicts(one, left.reason)
             run.state = halt(run.state, left, workflow.now())
             break
         number = run.state.checks + 1

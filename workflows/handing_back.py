@@ -36,7 +36,7 @@ UNTIL_FOUND = Search(lambda: True, lambda: None)
 
 def while_under_way(run: RunContext) -> Search:
     """Look for a worker until the run is over, or its time."""
-    return Search(lambda: not run.state.is_ending, run.seconds_left)
+    return Search(lambda: not run.state.is_over, run.seconds_left)
 
 
 async def on_capable_worker(

@@ -309,6 +309,7 @@ def _reset_work(state: RunState) -> RunState:
         stopping=None,
         stop=None,
         outcome=None,
+        grading="",
     )
 
 

@@ -62,6 +62,12 @@ class Guard(NamedTuple):
     batch: tuple[CallState, ...] = ()
 
 
+class Grade(NamedTuple):
+    """Have guardrails look at what the run came to, and how."""
+
+    checks: tuple[GuardrailCheck, ...]
+
+
 class Compensate(NamedTuple):
     """Take back what the run did: its answer was blocked."""
 
@@ -130,7 +136,15 @@ class Finish(NamedTuple):
 SessionStep: TypeAlias = TakeMessage | AwaitMessage | EndMessage
 
 ControlStep: TypeAlias = (
-    Guard | Pause | AskForReview | Compensate | OpenProject | MarkCheckpoint | RollBack | RunTier
+    Guard
+    | Grade
+    | Pause
+    | AskForReview
+    | Compensate
+    | OpenProject
+    | MarkCheckpoint
+    | RollBack
+    | RunTier
 )
 
 

@@ -241,6 +241,7 @@ CLAIMS: Mapping[str, tuple[Claim, ...]] = {
     "guardrails_input": (tripped("input"), ended("blocked")),
     "guardrails_output": (tripped("output"), ended("completed")),
     "guardrails_tool": (tripped("pre_execution"), ran("look"), ended("completed")),
+    "guardrails_after": (tripped("after_run"), ran("look"), ended("completed")),
     "guardrails_ask": (
         tripped("output"),
         asked_for("review"),

@@ -193,6 +193,13 @@ UNATTENDED = (
             guardrails=[on_word("no_awful", "awful", "pre_execution")],
         ),
     ),
+    Scenario(
+        "guardrails_after",
+        lambda _: a_desk(
+            [call("look", place="the awful room"), say("done")],
+            guardrails=[on_word("no_awful", "awful", "after_run")],
+        ),
+    ),
     Scenario("tiers", lambda _: in_tiers()),
     Scenario("parts", lambda _: in_parts()),
     Scenario("delegation", lambda _: delegating()),
