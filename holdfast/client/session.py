@@ -32,11 +32,12 @@ from holdfast.contracts.sessions.messages import (
     SessionInput,
     SessionReport,
 )
-from holdfast.contracts.signals import CloseSignal
+from holdfast.contracts.signals import CloseSignal, MessageOutcome
 
 _OUTCOME = TypeAdapter(OutcomeReport)
 _PAGE = TypeAdapter(ConversationPage)
 _REPORT = TypeAdapter(SessionReport)
+_RECEIPT = TypeAdapter[MessageReceipt | MessageOutcome](MessageReceipt | MessageOutcome)
 
 FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS = 0.05, 1.0
 """Between two looks at the outcome of a message; each is half as long again as the one before."""
@@ -222,18 +223,20 @@ class Session:
                 id=message.message_id,
                 start_workflow_operation=start,
                 wait_for_stage=WorkflowUpdateStage.COMPLETED,
+                result_type=RawValue,
                 rpc_timeout=RPC_TIMEOUT * 10,
             )
-            answer: JsonValue = await update.result()
+            answer: RawValue = await update.result()
         except WorkflowUpdateRPCTimeoutOrCancelledError:
             raise no_worker(self.id) from None
         except WorkflowUpdateFailedError as error:
             raise await self._explain(error) from None
         except RPCError as error:
             raise await self._explain(error) from None
-        if isinstance(answer, dict) and answer.get("accepted") is False:
-            raise HoldfastError(f"session {self.id!r} can't take that: {answer.get('reason')}")
-        return MessageReceipt.model_validate(answer)
+        receipt = read_answer(self.id, answer, _RECEIPT)
+        if isinstance(receipt, MessageOutcome):
+            raise HoldfastError(f"session {self.id!r} can't take that: {receipt.reason}")
+        return receipt
 
     async def _explain(self, error: WorkflowUpdateFailedError | RPCError) -> HoldfastError:
         """Say why a session didn't take a message: where it didn't open it says so itself."""

@@ -1,5 +1,6 @@
 """Whoever answers for a run on a queue of their own harms nobody who looks at all runs."""
 
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -44,6 +45,19 @@ class Impostor:
         return self._words
 
 
+@workflow.defn(name="AgentSession", sandboxed=False)
+class SessionImpostor:
+    """A session by the name of ours, which takes what is said for what it answers."""
+
+    @workflow.run
+    async def run(self, _: JsonValue) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.update
+    def send(self, message: dict[str, str]) -> JsonValue:
+        return json.loads(message["text"])
+
+
 @asynccontextmanager
 async def impostors(client: Client, *, ends: bool) -> AsyncGenerator[list[str]]:
     """Have one for each odd answer, on a queue of their own."""
@@ -83,6 +97,21 @@ async def test_what_waits_is_shown_beside_odd_answers(
         await run.cancel()
 
     assert shown == {run.handle.id}
+
+
+@pytest.mark.parametrize("words", [*ODD, {"accepted": False}], ids=str)
+async def test_an_odd_answer_to_a_message_is_refused(client: Client, words: JsonValue) -> None:
+    """On one line, whatever a session says that is none of ours."""
+    queue = f"impostors-{uuid4()}"
+    session = Holdfast(client).session(agent="it", queue=queue)
+    runner = UnsandboxedWorkflowRunner()
+    workflows = [SessionImpostor]
+    async with Worker(client, task_queue=queue, workflows=workflows, workflow_runner=runner):
+        with pytest.raises(HoldfastError, match="none of our answers") as told:
+            await session.send(json.dumps(words))
+        await client.get_workflow_handle(session.id).terminate()
+
+    assert "\n" not in str(told.value)
 
 
 async def test_an_odd_result_is_listed_as_none(client: Client) -> None:
