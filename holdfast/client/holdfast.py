@@ -2,7 +2,9 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Collection, Iterable
 from datetime import timedelta
 from typing import Literal, NamedTuple, Self, TypedDict, Unpack
 
@@ -53,8 +55,14 @@ How long Temporal waits for a worker to answer a workflow task before it asks an
 how long a run stands still when its worker is killed; the usual 10 seconds would be felt.
 """
 
-MAX_CONCURRENT_QUERIES = 20
-"""Open runs that are asked at the same time."""
+MAX_CONCURRENT_QUERIES, MAX_CONCURRENT_OF_QUEUE = 100, 20
+"""Open runs that are asked at the same time, in all and of one task queue."""
+
+ANSWER_SECONDS = 10.0
+"""Until one of them has told all that waits in it, for which it may be asked more than once."""
+
+SILENCE_SECONDS = 9.0
+"""How long is waited in all for runs that nobody answers for; no more are asked then."""
 
 MAX_LISTED_RUNS = 10_000
 """Of one list; whoever wants more of them wants a filter."""
@@ -209,16 +217,23 @@ class Holdfast:
         """
         _require_texts(group=group, tenant=tenant)
         silent: list[str] = []
-        waiting = await find_waiting(self.client, group, tenant)
-        for begin in range(0, len(waiting), MAX_CONCURRENT_QUERIES):
-            batch = waiting[begin : begin + MAX_CONCURRENT_QUERIES]
-            asked = [self._ask(one, tenant) for one in batch]
-            for one, found in zip(batch, await asyncio.gather(*asked), strict=True):
+        left = await find_waiting(self.client, group, tenant)
+        worked_for = await self._find_worked_for({one.queue for one in left})
+        waited = 0.0
+        while batch := _next_batch(one for one in left if one.queue in worked_for):
+            if waited > SILENCE_SECONDS:
+                break
+            began = time.monotonic()
+            answers = await asyncio.gather(*(self._ask(one, tenant) for one in batch))
+            waited += time.monotonic() - began if None in answers else 0
+            for one, found in zip(batch, answers, strict=True):
                 if found is None:
                     silent.append(one.run_id)
                 for request in found or ():
                     if not request.run_id and (group is None or is_for_group(request, group)):
                         yield PendingRequest(self.run(one.run_id), request)
+            left = [one for one in left if one not in batch]
+        silent += [one.run_id for one in left]
         if silent:
             raise NoWorker(f"no worker answers for {', '.join(silent)}: {START_A_WORKER}")
 
@@ -243,15 +258,35 @@ class Holdfast:
         except RPCError:
             return True
 
+    async def _find_worked_for(self, queues: Collection[str]) -> set[str]:
+        """Return the task queues on which a worker asks for work."""
+        found = await asyncio.gather(*map(self.has_workers, queues))
+        return {queue for queue, is_worked_for in zip(queues, found, strict=True) if is_worked_for}
+
     async def _ask(self, one: MayWait, tenant: str | None) -> tuple[Request, ...] | None:
         """Ask an open run what waits in it: null if nobody answers, nothing if another's."""
         run = self.run(one.run_id)
         try:
-            if tenant is not None and not one.of_tenant and (await run.status()).tenant != tenant:
-                return ()
-            return await run.pending()
-        except NoWorker:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                of_tenant = tenant is None or one.of_tenant
+                if not of_tenant and (await run.status()).tenant != tenant:
+                    return ()
+                return await run.pending()
+        except (NoWorker, TimeoutError):
             return None
+        except HoldfastError:
+            return ()  # it was deleted since it was listed
+
+
+def _next_batch(waiting: Iterable[MayWait]) -> set[MayWait]:
+    """Return who is asked next: some of each queue, so that none delays the others."""
+    counts = Counter[str]()
+    found = set[MayWait]()
+    for one in waiting:
+        if len(found) < MAX_CONCURRENT_QUERIES and counts[one.queue] < MAX_CONCURRENT_OF_QUEUE:
+            counts[one.queue] += 1
+            found.add(one)
+    return found
 
 
 def _require_texts(**named: object) -> None:

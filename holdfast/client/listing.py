@@ -139,6 +139,7 @@ class MayWait(NamedTuple):
 
     run_id: str
     of_tenant: bool
+    queue: str
 
 
 async def find_waiting(client: Client, group: str | None, tenant: str | None) -> list[MayWait]:
@@ -150,14 +151,21 @@ async def find_waiting(client: Client, group: str | None, tenant: str | None) ->
     theirs = "" if tenant is None else f" AND (AgentTenant = {_quote(tenant)} OR {_UNKNOWN})"
     try:
         return [
-            MayWait(run.id, of_tenant=run.typed_search_attributes.get(TENANT) == tenant)
+            MayWait(
+                run.id,
+                of_tenant=run.typed_search_attributes.get(TENANT) == tenant,
+                queue=run.task_queue,
+            )
             async for run in client.list_workflows(f"{_WAITING}{theirs}")
             if group is None or may_wait_for(run.typed_search_attributes.get(PENDING), group)
         ]
     except RPCError as error:
         if error.status is not RPCStatusCode.INVALID_ARGUMENT:
             raise
-        return [MayWait(run.id, of_tenant=False) async for run in client.list_workflows(_OPEN)]
+        return [
+            MayWait(run.id, of_tenant=False, queue=run.task_queue)
+            async for run in client.list_workflows(_OPEN)
+        ]
 
 
 async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry]:

@@ -251,8 +251,13 @@ async def test_what_waits_for_a_tenant_is_found_across_runs(
     assert {result.status for result in results} == {"completed"}
 
 
-async def test_what_waits_for_a_group_is_found_across_runs(client: Client, tmp_path: Path) -> None:
-    """Nothing that another group decides, nor what everybody may."""
+@pytest.mark.parametrize("attributes", [True, False], ids=["attributes", "no attributes"])
+async def test_what_waits_for_a_group_is_found_across_runs(
+    client: Client, tmp_path: Path, *, attributes: bool
+) -> None:
+    """Nothing that another group decides, nor what everybody may, nor another tenant's."""
+    interceptors = [] if attributes else [WithoutAttributes()]
+    asking = Holdfast(Client(client.service_client, interceptors=interceptors))
     group, queue = f"g-{uuid4().hex[:8]}", f"client-{uuid4().hex[:8]}"
     rules = policy(
         tmp_path,
@@ -262,17 +267,20 @@ async def test_what_waits_for_a_group_is_found_across_runs(client: Client, tmp_p
     )
     holdfast = Holdfast(client)
     async with worker.run_worker(client, an_app(rules), task_queue=queue):
-        theirs = await holdfast.start("sender", "go", queue=queue)
-        everybodys = await holdfast.start("asker", "go", queue=queue)
-        for run in (theirs, everybodys):
+        theirs = await holdfast.start("sender", "go", queue=queue, tenant=group)
+        strangers = await holdfast.start("sender", "go", queue=queue, tenant="another")
+        everybodys = await holdfast.start("asker", "go", queue=queue, tenant=group)
+        for run in (theirs, strangers, everybodys):
             await asked(run)
         waiting: list[PendingRequest] = []
-        while not waiting:  # visibility comes behind
-            waiting = await found(holdfast, group=group)
-        for run in (theirs, everybodys):
+        while len(waiting) < 2:  # visibility comes behind
+            waiting = await found(asking, group=group)
+        of_tenant = await found(asking, group=group, tenant=group)
+        for run in (theirs, strangers, everybodys):
             await run.cancel()
 
-    assert [one.run.id for one in waiting] == [theirs.id]
+    assert {one.run.id for one in waiting} == {theirs.id, strangers.id}
+    assert [one.run.id for one in of_tenant] == [theirs.id]
 
 
 async def test_nobody_answers(client: Client) -> None:
