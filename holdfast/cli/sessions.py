@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.cli import options, render, screen
-from holdfast.cli.asking import ApprovalPrompt
+from holdfast.cli.asking import RETRY_SECONDS, ApprovalPrompt
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.client import Holdfast, MessageRefused, NoWorker, RunEvent, Session
@@ -20,6 +21,7 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.messages import ConversationTurn
+from holdfast.contracts.texts import shorten
 from holdfast.run.texts.figures import moment
 from holdfast.trace.words import short
 
@@ -66,14 +68,14 @@ async def chat(
         await _show_earlier(holdfast, talk)
     leaving = f"{talk.id} stays open: '{comes_back}' comes back to it"
     try:
-        await _Chat(holdfast, talk).run()
+        await Chat(holdfast, talk).run()
     except asyncio.CancelledError:
         screen.warn(leaving)
         raise
     screen.warn(leaving)
 
 
-class _Chat:
+class Chat:
     """Somebody who talks in a session, and sees what happens in it meanwhile."""
 
     def __init__(self, holdfast: Holdfast, talk: Session) -> None:
@@ -82,6 +84,7 @@ class _Chat:
         self._words = ""
         self._followed: str | None = None
         self._following: asyncio.Task[None] | None = None
+        self._told_failures: set[str] = set()
 
     async def run(self) -> None:
         """Say each line that somebody types, and show what it came to."""
@@ -105,21 +108,36 @@ class _Chat:
         self._words = ""
         try:
             receipt = await self._talk.send(line)
-            await self._follow()
-            result = await self._talk.wait_for(receipt.message_id)
+            result = await self._watch_until(self._talk.wait_for(receipt.message_id))
         except (MessageRefused, NoWorker) as error:
             screen.warn(str(error))
             return
         self._show(result)
 
+    async def _watch_until(self, done: Coroutine[None, None, RunResult]) -> RunResult:
+        """Show what happens in the session meanwhile, anew where that has failed."""
+        waiting = asyncio.create_task(done)
+        try:
+            while True:
+                following = await self._follow()
+                await asyncio.wait({waiting, following}, return_when=asyncio.FIRST_COMPLETED)
+                if waiting.done() or following.exception() is None:
+                    return await waiting
+                await asyncio.wait({waiting}, timeout=RETRY_SECONDS)
+        finally:
+            waiting.cancel()
+
     def _show(self, result: RunResult) -> None:
-        """Show an answer, unless all of it was read while it came; or why there is none."""
+        """Show what of an answer wasn't read while it came; or why there is none."""
         answer = result.answer
         told, self._words = self._words, ""
+        if answer is not None and told and answer.startswith(told.rstrip()):
+            self._out.words(answer[len(told) :])
+            self._out.end_words()
+            return
         self._out.end_words()
         if answer is not None:
-            if told.strip() != answer.strip():
-                self._show_answer(answer)
+            self._show_answer(answer)
             return
         why, stop = "", result.stop
         if stop is not None:
@@ -136,16 +154,31 @@ class _Chat:
         for row in answer.splitlines() or [""]:
             self._out.line(row)
 
-    async def _follow(self) -> None:
+    async def _follow(self) -> asyncio.Task[None]:
         """Look at what happens in the session, from now on and as long as it is open."""
         found = await self._talk.run.describe()
         first = found.raw_description.workflow_execution_info.first_run_id
-        if self._followed == first:
-            return
+        if self._following is not None and self._followed == first:
+            return self._following
         await self._stop_following()
         self._followed = first
         stream = await open_stream(self._holdfast.client, found, None, LIVE_SECONDS)
         self._following = asyncio.create_task(self._read(stream))
+        self._following.add_done_callback(self._note_failure)
+        return self._following
+
+    def _note_failure(self, following: asyncio.Task[None]) -> None:
+        """Say once why nobody sees what happens, nor is asked anything."""
+        if following.cancelled() or (error := following.exception()) is None:
+            return
+        self._followed = None
+        why = shorten(f"{type(error).__name__}: {error}")
+        if why not in self._told_failures:
+            self._told_failures.add(why)
+            screen.warn(
+                f"what happens in {self._talk.id} can't be shown ({why}), and is looked for "
+                f"again; '{screen.command('pending', self._talk.id)}' shows what waits"
+            )
 
     async def _stop_following(self) -> None:
         if self._following is not None:
@@ -174,6 +207,8 @@ class _Chat:
             case TextDelta(text=text, seq=seq):
                 if seq == 0:
                     self._end_words()
+                elif not self._words:
+                    return  # the answer was shown already
                 self._words += text
                 self._out.words(text)
             case TextReset():

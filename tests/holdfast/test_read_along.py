@@ -42,3 +42,25 @@ async def test_who_comes_back_reads_on(
     assert WORDS.startswith(read(left.shown))
     assert len(read(left.shown)) < len(WORDS)
     assert read(back.shown).startswith(WORDS[:400])
+
+
+async def test_who_talks_reads_along(client: Client, name: str, provider: ProviderServer) -> None:
+    """`chat` shows words before the reply is whole, and the answer is not told once more."""
+    # T-32
+    provider.answer(anthropic("end_turn", text(WORDS)), breaks=Break("pause", after=120))
+    async with (
+        worker.run_worker(client, APP),
+        terminal("chat", "talker", "--session", name) as talk,
+    ):
+        await talk.says("> ")
+        talk.types("go")
+        await talk.says("word1.")
+        early = read(talk.shown)
+        provider.going_on.set()
+        await talk.says("> ")
+        talk.types("\x04")
+        code = await talk.code()
+
+    assert code == 0
+    assert len(early) < len(WORDS)
+    assert read(talk.shown) == WORDS
