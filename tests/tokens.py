@@ -90,8 +90,14 @@ def a_signer(algorithm: str = "EdDSA", kid: str = "key-1", subject: str = "alice
         case "ES256":
             private = ec.generate_private_key(ec.SECP256R1())
         case _:
-            private = rsa.generate_private_key(65537, 2048)
+            private = an_rsa_key()
     return Signer(kid, algorithm, private, subject)
+
+
+@cache
+def an_rsa_key() -> RSAPrivateKey:
+    """One for all who sign by RSA: to make it takes longer than a test of it."""
+    return rsa.generate_private_key(65537, 2048)
 
 
 def hs256(secret: bytes) -> Callable[[bytes], bytes]:

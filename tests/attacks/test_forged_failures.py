@@ -113,18 +113,19 @@ def asking(folder: Path) -> App:
     return App(agents=[agent], scripts=dict.fromkeys(names, ()), policy=policy(folder, ALLOWED))
 
 
-@pytest.mark.parametrize("failure", MODELS.values(), ids=MODELS.keys())
 async def test_a_model_that_fails_with_what_nobody_can_read_has_failed(
-    runs: Runs, tmp_path: Path, failure: Failure
+    runs: Runs, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     """What its details say counts for nothing; another attempt is made, or another model asked."""
     async with half_working(runs, asking(tmp_path), no_calls):
-        run = await runs.start("it")
-        await fail(runs, run, await begun(runs), failure)
-        await complete(runs, run, await begun(runs), a_reply().model_dump(mode="json"))
-        result = await run.result()
+        for name, failure in MODELS.items():
+            with subtests.test(name):
+                run = await runs.start("it")
+                await fail(runs, run, await begun(runs), failure)
+                await complete(runs, run, await begun(runs), a_reply().model_dump(mode="json"))
+                result = await run.result()
 
-    assert result.status == "completed"
+                assert result.status == "completed"
 
 
 @pytest.mark.parametrize(

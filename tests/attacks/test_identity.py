@@ -92,26 +92,27 @@ async def test_two_runs_of_one_id_share_no_artifact(runs: Runs, tmp_path: Path) 
     assert all(path.is_file() for path in kept)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["R/c", "a b", "a\nb", "\x1b[2Ja", "..", "-rf", "ünder", "a\u202eb", "a" * 129, "$(reboot)"],
-    ids=ascii,
-)
-async def test_an_odd_id_begins_no_run(runs: Runs, name: str) -> None:
-    """It ends in history with one line that says what an id is, before anything is decided."""
-    app = scripted([say("done")])
-    async with runs.working(app):
-        run = await started(runs, name)
-        with pytest.raises(WorkflowFailureError) as raised:
-            await run.result()
-        described = await run.handle.describe()
+ODD = ["R/c", "a b", "a\nb", "\x1b[2Ja", "..", "-rf", "ünder", "a\u202eb", "a" * 129, "$(reboot)"]
 
-    assert described.status is WorkflowExecutionStatus.FAILED
-    cause = raised.value.cause
-    assert isinstance(cause, ApplicationError)
-    assert (cause.type, cause.non_retryable) == ("InvalidInput", True)
-    assert cause.message.startswith("a run's id is made of letters, digits and . _ : - alone")
-    assert "\n" not in cause.message
+
+async def test_an_odd_id_begins_no_run(runs: Runs, subtests: pytest.Subtests) -> None:
+    """It ends in history with one line that says what an id is, before anything is decided."""
+    async with runs.working(scripted([say("done")])):
+        for name in ODD:
+            with subtests.test(ascii(name)):
+                run = await started(runs, name)
+                with pytest.raises(WorkflowFailureError) as raised:
+                    await run.result()
+                described = await run.handle.describe()
+
+                assert described.status is WorkflowExecutionStatus.FAILED
+                cause = raised.value.cause
+                assert isinstance(cause, ApplicationError)
+                assert (cause.type, cause.non_retryable) == ("InvalidInput", True)
+                assert cause.message.startswith(
+                    "a run's id is made of letters, digits and . _ : - alone"
+                )
+                assert "\n" not in cause.message
 
 
 @pytest.mark.parametrize("name", ["a", "9", "run-1.2-part-3", "A_b:c", "x" * MAX_RUN_ID_CHARS])

@@ -19,7 +19,7 @@ from tests.adapters import conversations as say
 from tests.adapters.dialects import DIALECTS, Dialect
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.adapters.rules.strict import Event
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 
 HUGE = 10**400
 LIES: dict[str, JsonValue] = {
@@ -103,7 +103,9 @@ async def test_usage_is_small_whatever_is_counted(
     assert size(total) < MAX_FAILURE_BYTES
 
 
-async def test_no_usage_hides_a_failed_attempt(runs: Runs, provider: ProviderServer) -> None:
+async def test_no_usage_hides_a_failed_attempt(
+    memory_runs: MemoryRuns, provider: ProviderServer
+) -> None:
     """What a failed attempt used travels in its heartbeat, as does that it has failed."""
     # BY-09
     used: JsonObject = {"prompt_tokens": 1, "completion_tokens": 1, **many("k")}
@@ -116,8 +118,8 @@ async def test_no_usage_hides_a_failed_attempt(runs: Runs, provider: ProviderSer
     app = App(agents=[Agent(name="it", instructions="x", models=[model], budget=budget)])
     for _ in range(5):
         provider.stream("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks))
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert (result.answer, len(provider.requests)) == (None, 2)
@@ -231,7 +233,7 @@ def limited(dialect: Dialect, budget: JsonObject) -> App:
     ],
 )
 async def test_a_limit_that_nobody_can_keep_stops_the_run(
-    runs: Runs,
+    memory_runs: MemoryRuns,
     provider: ProviderServer,
     dialect: Dialect,
     limit: JsonObject,
@@ -244,8 +246,8 @@ async def test_a_limit_that_nobody_can_keep_stops_the_run(
     usage = counting(dialect, 1, lie)[name]
     for _ in range(2):
         provider.answer({**dialect.samples.TWO_CALLS, name: usage})
-    async with runs.working(app):
-        result = await (await runs.start("it")).result()
+    async with memory_runs.working(app):
+        result = await (await memory_runs.start("it")).result()
 
     assert result.stop is not None
     assert (result.status, result.stop.reason) == ("stopped", stop)
@@ -254,7 +256,7 @@ async def test_a_limit_that_nobody_can_keep_stops_the_run(
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_output_tokens", "max_cost"])
 async def test_no_limit_outlives_a_reply_that_was_cut(
-    runs: Runs, provider: ProviderServer, dialect: Dialect, limit: str
+    memory_runs: MemoryRuns, provider: ProviderServer, dialect: Dialect, limit: str
 ) -> None:
     """What a stream used that began and broke is unsaid, however well the next attempt counts."""
     app = limited(dialect, {limit: 10**6})
@@ -262,8 +264,8 @@ async def test_no_limit_outlives_a_reply_that_was_cut(
     name = dialect.samples.USAGE
     for _ in range(2):
         provider.answer({**dialect.samples.TWO_CALLS, name: counting(dialect, 1, 1)[name]})
-    async with runs.working(app):
-        result = await (await runs.start("it")).result()
+    async with memory_runs.working(app):
+        result = await (await memory_runs.start("it")).result()
 
     assert result.stop is not None
     assert result.status == "stopped"

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from holdfast import Agent, App, ChatServer, Risk, tool
 from holdfast.testing import call, say
@@ -95,26 +96,31 @@ QUOTING: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("quote", QUOTING.values(), ids=QUOTING)
 async def test_no_words_of_a_server_take_its_key_into_history(
-    runs: Runs, provider: ProviderServer, quote: Callable[[str], str]
+    runs: Runs, provider: ProviderServer, subtests: pytest.Subtests
 ) -> None:
     """A server has the key, and may quote it in an error as it likes."""
     # PP-04
     models = [dialect.model for dialect in DIALECTS.values()]
     keys = [dialect.key for dialect in DIALECTS.values()]
-    for key in keys:
-        provider.answer({"error": {"message": f"what is {quote(key)} to me?"}}, status=400)
     agent = Agent(name="it", instructions="Do as you are told.", models=models)
     async with runs.working(App(agents=[agent])):
-        run = await runs.start("it")
-        result = await run.result()
-        whole = "\n".join(text for one in await histories(runs, run) for text in texts(one))
+        for name, quote in QUOTING.items():
+            with subtests.test(name):
+                before = len(provider.requests)
+                for key in keys:
+                    error: JsonValue = {"message": f"what is {quote(key)} to me?"}
+                    provider.answer({"error": error}, status=400)
+                run = await runs.start("it")
+                result = await run.result()
+                told = [text for one in await histories(runs, run) for text in texts(one)]
+                whole = "\n".join(told)
 
-    assert (result.status, len(provider.requests)) == ("failed", len(models))
-    assert "what is" in whole
-    quoted = {said for key in keys for said in (key, quote(key))}
-    assert [half for said in quoted for half in halves(said) if half in whole] == []
+                asked = len(provider.requests) - before
+                assert (result.status, asked) == ("failed", len(models))
+                assert "what is" in whole
+                quoted = {said for key in keys for said in (key, quote(key))}
+                assert [half for said in quoted for half in halves(said) if half in whole] == []
 
 
 def halves(quoted: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Attacks with numbers: whatever a start or a message says, no worker is busy with it for long."""
 
 from collections.abc import Mapping
+from uuid import uuid4
 
 import pytest
 from pydantic import JsonValue
@@ -19,35 +20,33 @@ from tests.sample import scripted
 JSON: Mapping[str, bytes] = {"encoding": b"json/plain"}
 DIGITS = "9" * 100_000
 
-BUDGETS = [
-    pytest.param('{"max_cost": "1e20000000"}', id="more than all money"),
-    pytest.param('{"max_cost": "1e5000"}', id="more money than a float"),
-    pytest.param('{"max_cost": "1e-20000000"}', id="next to no money"),
-    pytest.param(f'{{"max_cost": "0.{DIGITS}"}}', id="a price of many digits"),
-    pytest.param(f'{{"max_tokens": {DIGITS[:4000]}}}', id="thousands of digits"),
-    pytest.param(f'{{"max_tokens": {DIGITS}}}', id="more digits than a parser takes"),
-    pytest.param('{"max_wall_time": 1e308}', id="longer than any time"),
-    pytest.param('{"max_wall_time": NaN}', id="no number"),
-    pytest.param("[" * 5_000 + "]" * 5_000, id="nested deeply"),
-]
+BUDGETS = {
+    "more than all money": '{"max_cost": "1e20000000"}',
+    "more money than a float": '{"max_cost": "1e5000"}',
+    "next to no money": '{"max_cost": "1e-20000000"}',
+    "a price of many digits": f'{{"max_cost": "0.{DIGITS}"}}',
+    "thousands of digits": f'{{"max_tokens": {DIGITS[:4000]}}}',
+    "more digits than a parser takes": f'{{"max_tokens": {DIGITS}}}',
+    "longer than any time": '{"max_wall_time": 1e308}',
+    "no number": '{"max_wall_time": NaN}',
+    "nested deeply": "[" * 5_000 + "]" * 5_000,
+}
 
 
-ENCODINGS = [
-    pytest.param({}, id="none"),
-    pytest.param({"encoding": b"binary/encrypted"}, id="unknown"),
-    pytest.param({"encoding": b"json/protobuf"}, id="Protobuf without a type"),
-    pytest.param(
-        {"encoding": b"json/protobuf", "messageType": b"no.such.Thing"}, id="of an unknown type"
-    ),
-    pytest.param(
-        {"encoding": b"binary/protobuf", "messageType": b"temporal.api.common.v1.Payload"},
-        id="no Protobuf",
-    ),
-    pytest.param({"encoding": b"\xff\xfe"}, id="no text"),
-    pytest.param({"encoding": b"binary/plain"}, id="bytes"),
-    pytest.param({"encoding": b"binary/null"}, id="null"),
-    pytest.param({"encoding": b"json/external-storage-reference"}, id="stored elsewhere"),
-]
+ENCODINGS: Mapping[str, Mapping[str, bytes]] = {
+    "none": {},
+    "unknown": {"encoding": b"binary/encrypted"},
+    "Protobuf without a type": {"encoding": b"json/protobuf"},
+    "of an unknown type": {"encoding": b"json/protobuf", "messageType": b"no.such.Thing"},
+    "no Protobuf": {
+        "encoding": b"binary/protobuf",
+        "messageType": b"temporal.api.common.v1.Payload",
+    },
+    "no text": {"encoding": b"\xff\xfe"},
+    "bytes": {"encoding": b"binary/plain"},
+    "null": {"encoding": b"binary/null"},
+    "stored elsewhere": {"encoding": b"json/external-storage-reference"},
+}
 
 
 async def started(runs: Runs, text: str, metadata: Mapping[str, bytes] = JSON) -> Run:
@@ -56,42 +55,43 @@ async def started(runs: Runs, text: str, metadata: Mapping[str, bytes] = JSON) -
     handle = await runs.client.start_workflow(
         "AgentRun",
         args=[RawValue(payload)],
-        id=f"{runs.queue}-numbers",
+        id=f"numbers-{uuid4().hex[:8]}",
         task_queue=runs.queue,
         result_type=RunResult,
     )
     return Run(handle)
 
 
-@pytest.mark.parametrize("budget", BUDGETS)
-async def test_no_start_freezes_a_worker(runs: Runs, budget: str) -> None:
+async def refused(run: Run) -> ApplicationError:
+    """Wait for the end of a run whose input is none, and return why that is so."""
+    with pytest.raises(WorkflowFailureError) as error:
+        await run.result()
+    cause = error.value.cause
+    assert isinstance(cause, ApplicationError)
+    assert cause.type == "InvalidInput"
+    assert "\n" not in cause.message
+    return cause
+
+
+async def test_no_start_freezes_a_worker(runs: Runs, subtests: pytest.Subtests) -> None:
     """A limit that nobody can count with is refused on one line, and others are served."""
     async with runs.working(scripted([say("done")])):
-        bad = await started(runs, f'{{"agent": "it", "input": "go", "budget": {budget}}}')
-        with pytest.raises(WorkflowFailureError) as refused:
-            await bad.result()
-        good = await (await runs.start("it")).result()
+        for name, budget in BUDGETS.items():
+            with subtests.test(name):
+                bad = f'{{"agent": "it", "input": "go", "budget": {budget}}}'
+                cause = await refused(await started(runs, bad))
+                good = await (await runs.start("it")).result()
 
-    cause = refused.value.cause
-    assert isinstance(cause, ApplicationError)
-    assert cause.type == "InvalidInput"
-    assert len(cause.message) < 1_000
-    assert "\n" not in cause.message
-    assert good.answer == "done"
+                assert len(cause.message) < 1_000
+                assert good.answer == "done"
 
 
-@pytest.mark.parametrize("metadata", ENCODINGS)
-async def test_no_encoding_keeps_a_run_from_ending(runs: Runs, metadata: dict[str, bytes]) -> None:
+async def test_no_encoding_keeps_a_run_from_ending(runs: Runs, subtests: pytest.Subtests) -> None:
     """What can't be read as the input of a run ends it, on one line."""
     async with runs.working(scripted([say("done")])):
-        bad = await started(runs, '{"agent": "it", "input": "go"}', metadata)
-        with pytest.raises(WorkflowFailureError) as refused:
-            await bad.result()
-
-    cause = refused.value.cause
-    assert isinstance(cause, ApplicationError)
-    assert cause.type == "InvalidInput"
-    assert "\n" not in cause.message
+        for name, metadata in ENCODINGS.items():
+            with subtests.test(name):
+                await refused(await started(runs, '{"agent": "it", "input": "go"}', metadata))
 
 
 async def test_no_extension_freezes_a_worker(memory_runs: MemoryRuns) -> None:

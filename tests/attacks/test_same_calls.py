@@ -14,8 +14,7 @@ from pydantic import BaseModel, Field, JsonValue
 from holdfast import Risk, Tiers, Tool, tool
 from holdfast.contracts.base import JsonObject
 from holdfast.testing import Reply, call, calls
-from tests.control.controlled import replayed
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 from tests.sample import lines, note, scripted, told
 from tests.workflows.test_permissions import policy
 from tests.workflows.tiered import staffed
@@ -135,7 +134,7 @@ LOST: list[tuple[str, dict[str, JsonValue], dict[str, JsonValue]]] = [
 @pytest.mark.parametrize("where", ["turns", "one turn", "tiers"])
 @pytest.mark.parametrize(("name", "first", "second"), LOST)
 async def test_a_lost_write_is_known_again(
-    runs: Runs,
+    memory_runs: MemoryRuns,
     tmp_path: Path,
     where: str,
     name: str,
@@ -154,9 +153,9 @@ async def test_a_lost_write_is_known_again(
     else:
         script = [one, other, told] if where == "turns" else [calls(one, other), told]
         app = scripted(script, tools=tools, policy=rules)
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert len(lines(log)) == 1

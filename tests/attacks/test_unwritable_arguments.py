@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import date
+from functools import cache
 from typing import Annotated
 
 import pytest
@@ -61,7 +62,12 @@ OWN = [
     for name in TYPES
     if name.startswith("own, ") and name != "own, ValueError"  # whose words are for the model
 ]
-TOOLS = {name: taking(kind) for name, (kind, _) in TYPES.items()}
+
+
+@cache
+def taker(name: str) -> Tool:
+    """A tool with one argument of this type."""
+    return taking(TYPES[name][0])
 
 
 async def authorized(*asked: ToolCall, tools: Iterable[Tool], switches: KillSwitch) -> Rulings:
@@ -89,7 +95,7 @@ async def test_every_value_of_every_type_has_a_ruling(name: str, data: st.DataOb
     value = data.draw(st.sampled_from(TYPES[name][1]) | JSON)
     asked, other = a_call("take", data=value), a_call("add", "c2", a=1, b=2)
 
-    rulings = await authorized(asked, other, tools=(TOOLS[name], add), switches=Switches())
+    rulings = await authorized(asked, other, tools=(taker(name), add), switches=Switches())
 
     first, second = rulings.rulings
     assert isinstance(first, Decided) or first.type in {"invalid_arguments", "internal_error"}
@@ -100,7 +106,7 @@ async def test_every_value_of_every_type_has_a_ruling(name: str, data: st.DataOb
 @pytest.mark.parametrize("name", WITH_PICTURE)
 async def test_what_is_no_text_is_an_argument_like_any_other(name: str) -> None:
     """A picture, wherever it stands: decided, and told apart from another one."""
-    take, value = TOOLS[name], TYPES[name][1][0]
+    take, value = taker(name), TYPES[name][1][0]
 
     rulings = await authorized(a_call("take", data=value), tools=(take,), switches=Switches())
 
@@ -117,7 +123,7 @@ async def test_what_is_no_text_is_an_argument_like_any_other(name: str) -> None:
 async def test_a_refusal_quotes_nothing(name: str) -> None:
     """What a type makes of a value, or raises about it, is no word for anybody."""
     rulings = await authorized(
-        a_call("take", data="sesame"), tools=(TOOLS[name],), switches=Switches()
+        a_call("take", data="sesame"), tools=(taker(name),), switches=Switches()
     )
 
     (ruling,) = rulings.rulings
@@ -139,7 +145,7 @@ async def test_whatever_is_raised_denies_one_call() -> None:
     rulings = await authorized(
         a_call("add", a=5551, b=1),
         a_call("take", "c2", data="x"),
-        tools=(broken, TOOLS["bytes"]),
+        tools=(broken, taker("bytes")),
         switches=Switches(),
     )
 

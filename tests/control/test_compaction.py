@@ -15,11 +15,10 @@ from tests.control.controlled import (
     asked_to_resolve,
     asked_to_review,
     recorded,
-    replayed,
     resolve,
     why,
 )
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 from tests.sample import TOOLS, lines
 from tests.workflows.provider_words import anthropic, text, tool_use
 
@@ -69,17 +68,17 @@ GOAL = "Find out why the lamp is dark; never touch the fuse."
 
 @pytest.mark.parametrize("tokens", [NEAR - 1, NEAR], ids=["not near", "near"])
 async def test_near_the_window_old_results_go_first(
-    runs: Runs, provider: ProviderServer, tokens: int
+    memory_runs: MemoryRuns, provider: ProviderServer, tokens: int
 ) -> None:
     """At 80 % of the window, by the provider's own count, old results become stubs."""
     # PI-05 BY-22
     for number in range(1, 6):
         provider.answer(reply(flood(number), tokens=tokens if number == 5 else 100))
     provider.answer(reply(text("done")))
-    async with runs.working(an_app()):
-        run = await runs.start("it", GOAL)
+    async with memory_runs.working(an_app()):
+        run = await memory_runs.start("it", GOAL)
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert result.answer == "done"
     assert (results(provider, 4), "left out by now" in said(provider, 5)) == (4, tokens >= NEAR)
@@ -102,16 +101,16 @@ async def summarised(provider: ProviderServer, summary: JsonObject, *after: Json
 
 @pytest.mark.parametrize("events", [15_000, 1], ids=["one execution", "many executions"])
 async def test_then_a_summary_stands_for_earlier_turns(
-    runs: Runs, provider: ProviderServer, events: int
+    memory_runs: MemoryRuns, provider: ProviderServer, events: int
 ) -> None:
     """The goal stays word for word, the latest turn whole, and the summary is told and billed."""
     # HG-18 BY-22 BY-51
     summary = reply(text("The lamp and the switch are fine."), tokens=NEAR)
     await summarised(provider, summary, reply(flood(5)), reply(text("It is the wire.")))
-    async with runs.working(an_app(max_history_events=events), cached_transcripts=0):
-        run = await runs.start("it", GOAL)
+    async with memory_runs.working(an_app(max_history_events=events), cached_transcripts=0):
+        run = await memory_runs.start("it", GOAL)
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, result.steps) == ("It is the wire.", 7)
     assert result.usage.input_tokens + result.usage.output_tokens == 4 * 100 + 3 * NEAR
@@ -131,7 +130,7 @@ async def test_then_a_summary_stands_for_earlier_turns(
 
 
 async def test_what_people_said_and_approved_outlives_a_summary(
-    runs: Runs, provider: ProviderServer, tmp_path: Path
+    memory_runs: MemoryRuns, provider: ProviderServer, tmp_path: Path
 ) -> None:
     """Words of people stay, what was approved stays approved, and what waits can be released."""
     # BY-22
@@ -150,15 +149,17 @@ async def test_what_people_said_and_approved_outlives_a_summary(
     provider.answer(reply(text("All is well so far."), tokens=NEAR))
     provider.answer(reply(writing(2)))
     provider.answer(reply(text("done")))
-    async with runs.working(an_app(max_history_events=1)):
-        run = await runs.start("it", GOAL, domain="payments")
+    async with memory_runs.working(an_app(max_history_events=1)):
+        run = await memory_runs.start("it", GOAL, domain="payments")
         review = await asked_to_review(run)
         await run.signal("steer", {"text": "only the blue one"})
         await run.approve(review.request_id)
         await asked(run, review)
         request = await run.asked_for_approval()
-        summaries = [line for line in asked_models(*await replayed(runs, run)) if "summ" in line]
-    async with runs.working(an_app(max_history_events=1)):
+        summaries = [
+            line for line in asked_models(*await memory_runs.stories(run)) if "summ" in line
+        ]
+    async with memory_runs.working(an_app(max_history_events=1)):
         await run.approve(request.request_id)
         result = await run.result()
 
@@ -170,7 +171,7 @@ async def test_what_people_said_and_approved_outlives_a_summary(
 
 @pytest.mark.parametrize("events", [15_000, 1], ids=["one execution", "many executions"])
 async def test_what_a_person_answered_outlives_summaries(
-    runs: Runs, provider: ProviderServer, events: int
+    memory_runs: MemoryRuns, provider: ProviderServer, events: int
 ) -> None:
     """An answer stands beside the summary, and beside the next one, with what was asked."""
     # BT-05 BY-22
@@ -182,12 +183,12 @@ async def test_what_a_person_answered_outlives_summaries(
     provider.answer(reply(flood(3), tokens=NEAR))
     provider.answer(reply(text("All is well now."), tokens=NEAR))
     provider.answer(reply(text("done")))
-    async with runs.working(an_app(max_history_events=events), cached_transcripts=0):
-        run = await runs.start("it", GOAL)
+    async with memory_runs.working(an_app(max_history_events=events), cached_transcripts=0):
+        run = await memory_runs.start("it", GOAL)
         request = await asked(run)
         await run.signal("answer", {"request_id": request.request_id, "text": "the blue one"})
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert result.answer == "done"
     summaries = [line.endswith("· summary") for line in asked_models(*histories)]
@@ -200,15 +201,15 @@ async def test_what_a_person_answered_outlives_summaries(
 
 
 async def test_what_a_provider_keeps_is_taken_from_a_summary_too(
-    runs: Runs, provider: ProviderServer
+    memory_runs: MemoryRuns, provider: ProviderServer
 ) -> None:
     """State that comes with the summary is in the result as any other."""
     # PS-12
     container: JsonObject = {"id": "container_1", "expires_at": "2027-01-01T00:00:00Z"}
     summary: JsonObject = {**reply(text("All is well."), tokens=NEAR), "container": container}
     await summarised(provider, summary, reply(text("done")))
-    async with runs.working(an_app()):
-        run = await runs.start("it", GOAL)
+    async with memory_runs.working(an_app()):
+        run = await memory_runs.start("it", GOAL)
         result = await run.result()
 
     assert result.answer == "done"
@@ -226,19 +227,19 @@ async def test_what_a_provider_keeps_is_taken_from_a_summary_too(
 )
 @pytest.mark.parametrize("escalates", [False, True], ids=["alone", "somebody there"])
 async def test_a_summary_that_fails_twice_ends_the_attempts(
-    runs: Runs, provider: ProviderServer, none: JsonObject, *, escalates: bool
+    memory_runs: MemoryRuns, provider: ProviderServer, none: JsonObject, *, escalates: bool
 ) -> None:
     """No third is asked for: a person says how to go on, or the run asks for a narrower task."""
     # BY-23
     await summarised(provider, none, none)
-    async with runs.working(an_app(escalates=escalates)):
-        run = await runs.start("it", GOAL)
+    async with memory_runs.working(an_app(escalates=escalates)):
+        run = await memory_runs.start("it", GOAL)
         if escalates:
             request = await asked_to_resolve(run)
             assert request.reason == "the context can't be made smaller"
             await resolve(run, "abort")
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert result.status == "stopped"
     assert why(result).reason == "the context can't be made smaller"
@@ -249,7 +250,9 @@ async def test_a_summary_that_fails_twice_ends_the_attempts(
     assert len(provider.requests) == 6
 
 
-async def test_one_failed_summary_is_no_end(runs: Runs, provider: ProviderServer) -> None:
+async def test_one_failed_summary_is_no_end(
+    memory_runs: MemoryRuns, provider: ProviderServer
+) -> None:
     """The second summary counts, and nothing of the first attempt is shown."""
     # BY-23
     await summarised(
@@ -258,10 +261,10 @@ async def test_one_failed_summary_is_no_end(runs: Runs, provider: ProviderServer
         reply(text("All is well."), tokens=NEAR),
         reply(text("done")),
     )
-    async with runs.working(an_app()):
-        run = await runs.start("it", GOAL)
+    async with memory_runs.working(an_app()):
+        run = await memory_runs.start("it", GOAL)
         result = await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert result.answer == "done"
     assert said(provider, 5).count(SUMMARY_PROMPT[:40]) == 1
@@ -269,7 +272,7 @@ async def test_one_failed_summary_is_no_end(runs: Runs, provider: ProviderServer
 
 
 async def test_a_model_with_a_larger_window_answers_instead(
-    runs: Runs, provider: ProviderServer
+    memory_runs: MemoryRuns, provider: ProviderServer
 ) -> None:
     """A model that has room isn't asked for a summary, which would pass for the answer."""
     # BY-23 FB-06
@@ -277,10 +280,10 @@ async def test_a_model_with_a_larger_window_answers_instead(
     provider.answer(reply(flood(2), tokens=NEAR))
     provider.answer(BUSY, status=529, headers={"retry-after": "60"})
     provider.answer(reply(text("It is the wire.")))
-    async with runs.working(an_app(SMALL, LARGE)):
-        run = await runs.start("it", GOAL)
+    async with memory_runs.working(an_app(SMALL, LARGE)):
+        run = await memory_runs.start("it", GOAL)
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert (result.answer, result.model) == ("It is the wire.", LARGE)
     assert asked_models(history)[-2:] == [f"turn 3 · {SMALL} · summary", f"turn 3 · {LARGE}"]
@@ -289,7 +292,7 @@ async def test_a_model_with_a_larger_window_answers_instead(
 
 
 async def test_what_a_summary_took_is_not_reserved_again(
-    runs: Runs, provider: ProviderServer
+    memory_runs: MemoryRuns, provider: ProviderServer
 ) -> None:
     """The call after a summary is smaller than the summary's: it isn't held back for its size."""
     # BY-09
@@ -297,8 +300,8 @@ async def test_what_a_summary_took_is_not_reserved_again(
         provider, reply(text("All is well."), tokens=NEAR), reply(flood(5)), reply(text("done"))
     )
     budget = Budget(max_tokens=200 + 3 * NEAR + 1000)
-    async with runs.working(an_app(budget=budget, triggers=Triggers(token_share=None))):
-        run = await runs.start("it", GOAL)
+    async with memory_runs.working(an_app(budget=budget, triggers=Triggers(token_share=None))):
+        run = await memory_runs.start("it", GOAL)
         result = await run.result()
 
     assert result.answer == "done"

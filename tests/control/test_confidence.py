@@ -21,13 +21,11 @@ from tests.control.controlled import (
     asked_to_review,
     chained,
     recorded,
-    replayed,
     resolve,
     stopped,
 )
 from tests.control.guarded import decided
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
 
 
 @guardrail(layer="output")
@@ -84,18 +82,22 @@ def an_app(**agent: object) -> App:
         pytest.param("1 0.7 2/3", 0.7333, id="mean"),
     ],
 )
-async def test_the_score_is_in_the_result(runs: Runs, goal: str, score: float) -> None:
+async def test_the_score_is_in_the_result(
+    memory_runs: MemoryRuns, goal: str, score: float
+) -> None:
     """Each signal counts as much as the others; what nobody measured doesn't count at all."""
     # ES-01
-    async with runs.working(an_app()):
-        run = await runs.start("it", goal)
+    async with memory_runs.working(an_app()):
+        run = await memory_runs.start("it", goal)
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        await memory_runs.stories(run)
+        closed = memory_runs.server.newest(run.id).closed
 
     assert result.status == "completed"
     assert result.confidence == pytest.approx(score, abs=0.00005)
-    closed = history.events[-1].workflow_execution_completed_event_attributes
-    assert f'"confidence":{result.confidence}'.encode() in closed.result.payloads[0].data
+    assert closed is not None
+    assert closed.result is not None
+    assert f'"confidence":{result.confidence}'.encode() in closed.result.data
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pydantic import JsonValue
 from holdfast import Agent, App, ModelSettings
 from holdfast.contracts.base import JsonObject
 from tests.adapters.provider_server import ProviderServer
-from tests.control.controlled import recorded, replayed
-from tests.running import Runs
+from tests.control.controlled import recorded
+from tests.memory.runs import MemoryRuns
 from tests.workflows.provider_words import (
     CLAUDE,
     GPT,
@@ -58,14 +58,14 @@ def asked(provider: ProviderServer) -> list[JsonValue]:
 
 @pytest.mark.parametrize(("kind", "on"), ROWS, ids=[kind for kind, _ in ROWS])
 async def test_the_kind_of_a_task_decides(
-    runs: Runs, provider: ProviderServer, kind: str, *, on: bool
+    memory_runs: MemoryRuns, provider: ProviderServer, kind: str, *, on: bool
 ) -> None:
     """The request has reasoning on or off, whatever the agent asks for, and history says why."""
     provider.answer(openai(message("done")))
-    async with runs.working(an_app(GPT, reasoning="none" if on else "high")):
-        run = await runs.start("it", task_kind=kind)
+    async with memory_runs.working(an_app(GPT, reasoning="none" if on else "high")):
+        run = await memory_runs.start("it", task_kind=kind)
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert result.answer == "done"
     (setting,) = asked(provider)
@@ -77,13 +77,13 @@ async def test_the_kind_of_a_task_decides(
 
 @pytest.mark.parametrize("kind", ["system_architecture", "documentation"])
 async def test_another_provider_is_asked_in_its_own_words(
-    runs: Runs, provider: ProviderServer, kind: str
+    memory_runs: MemoryRuns, provider: ProviderServer, kind: str
 ) -> None:
     """Anthropic's models think, or don't, by the same table."""
     # RS-01 RS-10
     provider.answer(anthropic("end_turn", text("done")))
-    async with runs.working(an_app(CLAUDE, max_output_tokens=9000)):
-        run = await runs.start("it", task_kind=kind)
+    async with memory_runs.working(an_app(CLAUDE, max_output_tokens=9000)):
+        run = await memory_runs.start("it", task_kind=kind)
         await run.result()
 
     (setting,) = asked(provider)
@@ -103,14 +103,14 @@ async def test_another_provider_is_asked_in_its_own_words(
     ids=["no kind", "unknown"],
 )
 async def test_other_tasks_are_the_agents_own(
-    runs: Runs, provider: ProviderServer, kind: str | None, lines: list[str]
+    memory_runs: MemoryRuns, provider: ProviderServer, kind: str | None, lines: list[str]
 ) -> None:
     """Without a row the agent's settings hold; a kind that nobody knows is on the record."""
     provider.answer(openai(message("done")))
-    async with runs.working(an_app(GPT, reasoning="low")):
-        run = await runs.start("it", task_kind=kind)
+    async with memory_runs.working(an_app(GPT, reasoning="low")):
+        run = await memory_runs.start("it", task_kind=kind)
         await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     (setting,) = asked(provider)
     assert isinstance(setting, dict)
@@ -119,16 +119,16 @@ async def test_other_tasks_are_the_agents_own(
 
 
 async def test_the_route_holds_for_whatever_model_answers(
-    runs: Runs, provider: ProviderServer
+    memory_runs: MemoryRuns, provider: ProviderServer
 ) -> None:
     """A fallback keeps the route, and no model sees what another one thought."""
     # T-35
     provider.answer(BUSY, status=429, headers={"retry-after": "60"})
     provider.answer(openai(message("done")))
-    async with runs.working(an_app(CLAUDE, GPT, max_output_tokens=9000)):
-        run = await runs.start("it", task_kind="api_design")
+    async with memory_runs.working(an_app(CLAUDE, GPT, max_output_tokens=9000)):
+        run = await memory_runs.start("it", task_kind="api_design")
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     first, second = asked(provider)
     assert isinstance(first, dict)
@@ -144,15 +144,15 @@ async def test_the_route_holds_for_whatever_model_answers(
 
 
 async def test_a_model_that_cannot_reason_answers_without(
-    runs: Runs, provider: ProviderServer
+    memory_runs: MemoryRuns, provider: ProviderServer
 ) -> None:
     """Where "always" meets a model without reasoning, it is asked plainly, and that is noted."""
     # T-35
     provider.answer(openai(message("done")))
-    async with runs.working(an_app("openai:gpt-4o")):
-        run = await runs.start("it", task_kind="system_architecture")
+    async with memory_runs.working(an_app("openai:gpt-4o")):
+        run = await memory_runs.start("it", task_kind="system_architecture")
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
         notes = (await run.status()).notes
 
     assert (result.answer, asked(provider)) == ("done", [None])
@@ -160,13 +160,15 @@ async def test_a_model_that_cannot_reason_answers_without(
     assert recorded(history)[-1] == f"noted: {notes[0]}"
 
 
-async def test_reasoning_of_one_provider_stays_there(runs: Runs, provider: ProviderServer) -> None:
+async def test_reasoning_of_one_provider_stays_there(
+    memory_runs: MemoryRuns, provider: ProviderServer
+) -> None:
     """Thoughts and their signatures are left out when another provider goes on."""
     # T-35
     provider.answer(anthropic("end_turn", thinking("secret"), text(" ")))
     provider.answer(openai(message("done")))
-    async with runs.working(an_app(CLAUDE, GPT, max_output_tokens=9000)):
-        run = await runs.start("it", task_kind="api_design")
+    async with memory_runs.working(an_app(CLAUDE, GPT, max_output_tokens=9000)):
+        run = await memory_runs.start("it", task_kind="api_design")
         result = await run.result()
 
     assert result.model == GPT
