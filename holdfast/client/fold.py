@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from temporalio.api.history.v1 import HistoryEvent
 
@@ -21,6 +22,7 @@ from holdfast.client.turn_events import Told
 from holdfast.contracts.control import Approach
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.usage import CallUsage, UsageMetrics
+from holdfast.histories import Recorded
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.payloads import read_time
 from holdfast.trace.reader import TraceReader
@@ -258,3 +260,32 @@ class EventFold:
             usage=result.usage if result is not None else self._counted.usage,
         )
         yield EventType.RUN_COMPLETED, over
+
+
+class SharedFold(EventFold):
+    """The same for all who read one run in this process: each event is taken once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[tuple[str, int], Sequence[RunEvent]] = {}
+
+    def read_once(self, recorded: Recorded) -> Sequence[RunEvent]:
+        """Take an event, unless another reader came with it before; return what it brought."""
+        place = recorded.execution, recorded.event.event_id
+        if place not in self._told:
+            self._told[place] = self.read(recorded.event)
+        return self._told[place]
+
+
+class Folds:
+    """Runs that are read in this process, each as long as anybody reads it."""
+
+    def __init__(self) -> None:
+        self._found = WeakValueDictionary[str, SharedFold]()
+
+    def find(self, execution: str) -> SharedFold:
+        """Return the run that is read from this execution on."""
+        found = self._found.get(execution)
+        if found is None:
+            found = self._found[execution] = SharedFold()
+        return found

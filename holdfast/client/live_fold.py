@@ -20,7 +20,17 @@ _ENDS = {
     HistoryEventType.EVENT_TYPE_ACTIVITY_TASK_FAILED: "failed",
     HistoryEventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT: "timed_out",
     HistoryEventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED: "canceled",
+    HistoryEventType.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED: "cancel_requested",
 }
+
+RUN_ENDS = {
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+}
+"""With which a run is over."""
 
 
 class Beat(NamedTuple):
@@ -101,7 +111,11 @@ class LiveFold:
             scheduled: int = getattr(
                 event, f"activity_task_{end}_event_attributes"
             ).scheduled_event_id
-            yield from self._end(scheduled, end)
+            # Nobody waits for a model that was called off; a tool may tell more until its end.
+            if end != "cancel_requested" or self._is_reply(scheduled):
+                yield from self._end(scheduled, end)
+        elif event.event_type in RUN_ENDS and self.position is not None:
+            yield from self._end(self.position.event, "canceled")
 
     def look(self, look: Look) -> Iterator[LiveTold]:
         """Say what is new of the activities under way."""
@@ -132,7 +146,12 @@ class LiveFold:
             return
         self.position = None
         if how != "completed" and at.seq:
-            yield EventType.TEXT_RESET, TextReset(attempt=at.attempt, reason=how)
+            why = "canceled" if how == "cancel_requested" else how
+            yield EventType.TEXT_RESET, TextReset(attempt=at.attempt, reason=why)
+
+    def _is_reply(self, scheduled: int) -> bool:
+        under_way = self._under_way.values()
+        return any(work.event == scheduled and work.begun.stream for work in under_way)
 
     def _tell_reply(self, work: _Work, beat: Beat) -> Iterator[LiveTold]:
         at = self._find_position(work, beat.attempt)

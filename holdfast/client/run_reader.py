@@ -12,21 +12,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.client.cursor import Cursor, Position, shorten_execution
 from holdfast.client.events import EventType, RunEvent
-from holdfast.client.fold import EventFold
+from holdfast.client.fold import Folds
 from holdfast.client.live import LiveSource
-from holdfast.client.live_fold import LiveFold, LivePosition, LiveTold
+from holdfast.client.live_fold import RUN_ENDS, LiveFold, LivePosition, LiveTold
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.histories import Recorded
 from holdfast.trace.payloads import read_time
 from holdfast.trace.values import Trace
-
-_ENDS = {
-    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
-    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
-    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
-    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
-    HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
-}
 
 _SIGNALED = HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
 
@@ -51,6 +43,7 @@ class Sources(NamedTuple):
     """Where runs are read; nobody looks at what passes where that is left out."""
 
     histories: HistorySource
+    folds: Folds
     live: LiveSource | None = None
 
 
@@ -123,7 +116,7 @@ class RunReader:
         self._told = after.find(run.first)
         self._known = known
         self._follows = False
-        self._fold = EventFold()
+        self._fold = sources.folds.find(run.execution)
         self._parts: dict[tuple[str, int], Self] = {}
         self._ended: list[str] = []
         self._read: dict[str, int] = {}
@@ -245,10 +238,10 @@ class RunReader:
             await self._put_live(passing)
         if self._live.listens:
             self._began.set()
-        fresh = self._fold.read(event)
+        fresh = self._fold.read_once(recorded)
         self._note_part(recorded)
         await self._end_part(recorded)
-        if event.event_type in _ENDS:
+        if event.event_type in RUN_ENDS:
             self._over = True
             await self._finish_parts(read_time(event))
         for place, one in enumerate(fresh):

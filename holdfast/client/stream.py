@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from weakref import WeakKeyDictionary
 
 from temporalio.client import Client, WorkflowExecutionDescription
 
@@ -10,10 +11,13 @@ from holdfast import histories
 from holdfast.client import history_feed
 from holdfast.client.cursor import Cursor, refuse_cursor, shorten_execution
 from holdfast.client.events import RunEvent
+from holdfast.client.fold import Folds
 from holdfast.client.live import ServerLive
 from holdfast.client.run_reader import CaughtUp, Known, Reading, RunReader, Sources, Watched
 from holdfast.histories import Recorded
 from holdfast.trace.values import Trace
+
+_FOLDS: WeakKeyDictionary[Client, Folds] = WeakKeyDictionary()
 
 MAX_EVENTS_AHEAD = 100
 """Events that are read before somebody takes them."""
@@ -128,7 +132,7 @@ async def open_stream(
             raise refuse_cursor(after, found.id)
     live = None if live_seconds is None else ServerLive(client, live_seconds)
     return EventStream(
-        Sources(ServerHistories(client), live),
+        Sources(ServerHistories(client), _FOLDS.setdefault(client, Folds()), live),
         Watched(found.id, kept.executions[0], first),
         cursor,
         Known(found.run_id, found.history_length),

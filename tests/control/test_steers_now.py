@@ -192,6 +192,25 @@ async def test_who_is_asked_is_asked_on(memory_runs: MemoryRuns, tmp_path: Path)
     assert (heard, statuses) == (["the other one"], {"send": "ok"})
 
 
+async def test_a_question_stays_open(memory_runs: MemoryRuns) -> None:
+    """Its answer comes first, and the words behind it."""
+    # BY-44
+    script = [call("ask_user", question="Which?"), say("done")]
+    async with memory_runs.working(scripted(script, tools=TOOLS)):
+        run = await memory_runs.start("it")
+        asked = await run.asked()
+        await run.signal("steer", NOW)
+        still = await run.pending()
+        await run.signal("answer", {"request_id": asked[0].request_id, "text": "the red one"})
+        result = await run.result()
+        heard, statuses = await said(run), await answered(run)
+        await memory_runs.stories(run)
+
+    assert still == asked
+    assert (result.status, result.answer) == ("completed", "done")
+    assert (heard, statuses) == (["the other one"], {"ask_user": "ok"})
+
+
 async def test_no_part_of_a_run_is_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """What works for a run comes to its end, reads too: the words are for who gave the task."""
     # BY-44

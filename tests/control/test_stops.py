@@ -15,7 +15,7 @@ from holdfast.contracts.run import RunResult
 from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.guardrails import passed
-from holdfast.testing import call, calls, say
+from holdfast.testing import Script, call, calls, say
 from tests.control.controlled import broken, chained, recorded, why
 from tests.control.guarded import NAMED, guarded, order, waiting
 from tests.histories import names
@@ -169,6 +169,50 @@ async def test_nobody_is_asked_any_more(
     holds(result)
     assert (pending, statuses, lines(log)) == ((), {"send": "aborted"}, [])
     assert recorded(story)[-1] == "stopped: stopped by a person"
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        pytest.param([call("ask_user", question="Which?")], "question", id="question"),
+        pytest.param([call("find", name="a"), call("find", name="b")], "escalation", id="trouble"),
+    ],
+)
+async def test_no_question_is_open_any_more(
+    memory_runs: MemoryRuns, script: Script, kind: str
+) -> None:
+    """What an agent asked is withdrawn, and so is what was to become of a run that got stuck."""
+    # BY-44 T-17
+    budget = Budget(max_consecutive_failures=2)
+    app = scripted(script, tools=TOOLS, budget=budget, escalates=True)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        (request,) = await run.asked()
+        await run.signal("stop", STOP)
+        result = await run.result()
+        pending = await run.pending()
+        await answered(run)
+        await memory_runs.stories(run)
+
+    holds(result)
+    assert (request.kind, pending) == (kind, ())
+
+
+async def test_what_guards_a_call_is_broken_off(memory_runs: MemoryRuns, tmp_path: Path) -> None:
+    """The call that it looks at doesn't run."""
+    # BY-44
+    log = tmp_path / "log"
+    look = waiting("slow", asyncio.Event(), passed(), layer="pre_execution")
+    async with memory_runs.working(guarded([call("write", log=str(log), text="x")], look)):
+        run = await memory_runs.start("it")
+        await begun(run, "guardrail:slow")
+        await run.signal("stop", STOP)
+        result = await run.result()
+        statuses = await answered(run)
+        await memory_runs.stories(run)
+
+    holds(result)
+    assert (statuses, lines(log)) == ({"write": "aborted"}, [])
 
 
 @pytest.mark.parametrize("mode", ["blocking", "parallel"])

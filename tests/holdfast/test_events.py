@@ -20,6 +20,7 @@ from holdfast.client.event_data import (
     TurnStarted,
 )
 from holdfast.client.events import DATA_TYPES, EventType, RunEvent
+from holdfast.client.fold import Folds
 from holdfast.client.run_reader import Sources, Watched
 from holdfast.client.stream import EventStream
 from holdfast.contracts.run import WORKFLOW_TYPE
@@ -82,6 +83,7 @@ class Stored:
     """The stored histories of a scenario, as a server would have them of runs that are over."""
 
     def __init__(self, name: str) -> None:
+        self.folds = Folds()
         self.chains = {
             chain[0].workflow_id: [(_execution(one), one) for one in chain]
             for chain in unpack(history_file(name).read_bytes())
@@ -101,7 +103,7 @@ class Stored:
     async def read(self, run_id: str, after: Cursor | None = None) -> list[RunEvent]:
         first, _ = self.chains[run_id][0]
         run = Watched(run_id, first, shorten_execution(first))
-        stream = EventStream(Sources(self), run, after or Cursor())
+        stream = EventStream(Sources(self, self.folds), run, after or Cursor())
         return [event async for event in stream.events()]
 
 
@@ -129,6 +131,21 @@ async def test_any_split_of_the_reading_tells_the_same(name: str) -> None:
             rest = await stored.read(run_id, Cursor.parse(last.id, run_id))
             assert by_run([*whole[:place], *rest]) == by_run(whole)
             assert {one.id for one in rest}.isdisjoint(one.id for one in whole[:place])
+
+
+@pytest.mark.parametrize("name", names())
+async def test_who_reads_what_others_have_read_is_told_the_same(name: str) -> None:
+    """Those who read a run at the same time share what they read, however far each of them is."""
+    stored, alone = Stored(name), Stored(name)
+    for run_id, chain in stored.chains.items():
+        whole = await alone.read(run_id)
+        shared = stored.folds.find(chain[0][0])
+        first = await stored.read(run_id)
+        late = await stored.read(run_id, Cursor.parse(whole[len(whole) // 2].id, run_id))
+
+        assert stored.folds.find(chain[0][0]) is shared
+        assert by_run(first) == by_run(whole)
+        assert by_run([*whole[: len(whole) // 2 + 1], *late]) == by_run(whole)
 
 
 @given(st.data())

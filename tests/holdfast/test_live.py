@@ -1,6 +1,7 @@
 """Words are seen while they come, by any number of people, at the price of one look a second."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 
@@ -9,6 +10,7 @@ from pydantic import JsonValue
 from temporalio.api.common.v1 import ActivityType, Payload, Payloads
 from temporalio.api.enums.v1 import EventType as HistoryEventType
 from temporalio.api.history.v1 import (
+    ActivityTaskCancelRequestedEventAttributes,
     ActivityTaskCompletedEventAttributes,
     ActivityTaskFailedEventAttributes,
     ActivityTaskScheduledEventAttributes,
@@ -24,6 +26,7 @@ from holdfast.client.live import LiveFeed
 from holdfast.client.live_fold import Beat, LiveFold, LivePosition, LiveTold, Look
 from holdfast.contracts.usage import Attempts, LiveText
 from holdfast.testing import call, say
+from holdfast.trace.reader import TraceReader
 from tests.adapters.provider_server import Break, ProviderServer
 from tests.running import Runs
 from tests.workflows.provider_words import CLAUDE, anthropic, text
@@ -34,7 +37,7 @@ AGENT = Agent(name="it", instructions="Talk.", models=[CLAUDE], stream=True)
 
 def asked(activity: str = "5", event: int = 7, **given: JsonValue) -> HistoryEvent:
     """A model is asked, or a tool for a call."""
-    data = str({"turn": 1, "stream": True, **given}).replace("'", '"').replace("True", "true")
+    data = json.dumps({"turn": 1, "stream": True, **given})
     scheduled = ActivityTaskScheduledEventAttributes(
         activity_id=activity,
         activity_type=ActivityType(name="call_model"),
@@ -52,6 +55,15 @@ REPLIED = HistoryEvent(
     activity_task_completed_event_attributes=ActivityTaskCompletedEventAttributes(
         scheduled_event_id=7
     ),
+)
+CALLED_OFF = HistoryEvent(
+    event_type=HistoryEventType.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
+    activity_task_cancel_requested_event_attributes=ActivityTaskCancelRequestedEventAttributes(
+        scheduled_event_id=7
+    ),
+)
+TERMINATED = HistoryEvent(
+    event_type=HistoryEventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
 )
 FAILED = HistoryEvent(
     event_type=HistoryEventType.EVENT_TYPE_ACTIVITY_TASK_FAILED,
@@ -136,6 +148,21 @@ def test_what_ends_without_a_reply_is_void() -> None:
     assert told(other.read("e", FAILED)) == ["1 failed"]
     assert told(silent.read("e", FAILED)) == []
     assert told(fold.look(look("In Köln."))) == []
+
+
+@pytest.mark.parametrize("end", [CALLED_OFF, TERMINATED], ids=["called off", "terminated"])
+def test_what_nobody_waits_for_any_more_is_void(end: HistoryEvent) -> None:
+    """At once, though the activity goes on: of a tool that is called off more may come."""
+    # BY-44 T-32
+    fold = listening()
+    tool = LiveFold()
+    assert told(fold.look(look("In "))) == ["1.0@0 In "]
+    assert not list(tool.read("e", asked(stream=False, call_id="call_1_1")))
+
+    assert told(fold.read("e", end)) == ["1 canceled"]
+    assert told(fold.look(look("In Köln."))) == []
+    assert told(tool.read("e", end)) == []
+    assert tool.listens
 
 
 def test_nothing_is_told_before_what_it_belongs_to() -> None:
@@ -273,9 +300,17 @@ async def test_a_failed_attempt_is_told_of(runs: Runs, provider: ProviderServer)
 async def test_a_hundred_who_watch_cost_as_much_as_one(
     runs: Runs, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server is asked once for all of them, and the history has nothing of it."""
+    """The server is asked, and what it says is read, once for all: history has nothing of it."""
     # SM-05
     requests = 0
+    read: list[HistoryEvent] = []
+    read_event = TraceReader.read
+
+    def noting(self: TraceReader, event: HistoryEvent) -> None:
+        read.append(event)
+        read_event(self, event)
+
+    monkeypatch.setattr(TraceReader, "read", noting)
     service = runs.client.workflow_service
 
     def counting(ask: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
@@ -300,6 +335,7 @@ async def test_a_hundred_who_watch_cost_as_much_as_one(
         provider.going_on.set()
         await started.result()
 
+    assert len(read) == len({event.event_id for event in read}) >= during
     assert {len(begun[0] + one) for one in first} == {3}
     assert during == before
     assert requests < 40

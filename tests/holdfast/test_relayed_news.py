@@ -10,6 +10,7 @@ from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionSignaledEve
 
 from holdfast import histories
 from holdfast.client.cursor import Cursor, shorten_execution
+from holdfast.client.fold import Folds
 from holdfast.client.run_reader import Known, Sources, Watched
 from holdfast.client.stream import EventStream
 from holdfast.contracts.delegation.relayed import RequestsSignal
@@ -64,7 +65,7 @@ async def test_who_reads_along_hears_of_what_a_part_asks() -> None:
     source = WithAnOpenPart()
     run = Watched(source.run_id, source.execution, shorten_execution(source.execution))
     known = Known(source.execution, source.events[-1].event_id)
-    stream = EventStream(Sources(source), run, Cursor(), known)
+    stream = EventStream(Sources(source, Folds()), run, Cursor(), known)
 
     async with aclosing(stream.steps()) as steps:
         async for step in steps:
