@@ -31,8 +31,8 @@ REQUESTS = {"temporal_request", "temporal_long_request"}
 
 DECISIONS, POLL, SETTLE = 10, 0.02, 2.0
 """
-How many approvals are timed, one after the other; seconds between two looks for a request, and
-until all who watch have read what there is: requests are counted from there on.
+How many approvals are timed for each number of watchers, in turns; seconds between two looks for
+a request, and until all who watch have read what there is: requests are counted from there on.
 """
 
 
@@ -120,14 +120,19 @@ async def _measure(
 
 async def _decide(client: Client) -> None:
     """Print how long an approval takes until its answer, while so many watch the run."""
-    print("\nAn approval, from the update `decide` to its answer")
-    print(f"{'':34}{'median':>10}{'slowest':>10}", flush=True)
+    print("\nAn approval, from the update `decide` to its answer, in turns")
+    print(f"{'':34}{'median':>10}{'slowest':>10}{'to none':>10}", flush=True)
     target = client.service_client.config.target_host
+    numbers = (0, 1, 100)
     async with worker_process(target, "ours") as worker:
-        for many in (0, 1, 100):
-            times = [await _approve(client, worker, many) for _ in range(DECISIONS)]
-            median, slowest = 1_000 * statistics.median(times), 1_000 * max(times)
-            print(f"{f'{many} watch':34}{median:7.1f} ms{slowest:7.1f} ms", flush=True)
+        rounds = [
+            [await _approve(client, worker, many) for many in numbers] for _ in range(DECISIONS)
+        ]
+    for place, many in enumerate(numbers):
+        times = [one[place] for one in rounds]
+        median, slowest = 1_000 * statistics.median(times), 1_000 * max(times)
+        ratio = statistics.median(one[place] / one[0] for one in rounds)
+        print(f"{f'{many} watch':34}{median:7.1f} ms{slowest:7.1f} ms{ratio:8.2f} x", flush=True)
 
 
 async def _approve(client: Client, worker: WorkerProcess, many: int) -> float:
