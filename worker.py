@@ -14,11 +14,11 @@ from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
 from holdfast import excepthooks, logs, runner, settings
+from holdfast.activities.authority.keys import Keys
 from holdfast.activities.capabilities import Capabilities, CapabilityActivities
 from holdfast.activities.dispatch import NamedActivities
 from holdfast.activities.guardrails import GuardrailActivities
 from holdfast.activities.holders import TemporalHolders
-from holdfast.activities.keys import Keys
 from holdfast.activities.kill_switch.switches import KillSwitch, TemporalKillSwitch
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.notifications import NotificationActivities, OpenRequests

@@ -12,7 +12,7 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast.activities import keys
-from holdfast.activities.keys import Keys
+from holdfast.activities.authority.keys import Keys
 from holdfast.contracts.approvals import JudgeInput
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import Agent, App, Budget, Risk, tool
 from holdfast.activities import policy as deciding
-from holdfast.activities.keys import Keys
+from holdfast.activities.authority.keys import Keys
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
 from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.trust import TrustedIssuer
