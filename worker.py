@@ -14,6 +14,7 @@ from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
 from holdfast import excepthooks, logs, runner, settings
+from holdfast.activities.authority.basis import Basis
 from holdfast.activities.authority.keys import Keys
 from holdfast.activities.capabilities import Capabilities, CapabilityActivities
 from holdfast.activities.dispatch import NamedActivities
@@ -23,7 +24,7 @@ from holdfast.activities.kill_switch.switches import KillSwitch, TemporalKillSwi
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.notifications import NotificationActivities, OpenRequests
 from holdfast.activities.opening import EarlierRuns, OpeningActivities, Searchability
-from holdfast.activities.policy import Basis, PolicyActivities, PolicyEnvironment
+from holdfast.activities.policy import PolicyActivities, PolicyEnvironment
 from holdfast.activities.project import ProjectActivities
 from holdfast.activities.redaction import RedactionInterceptor
 from holdfast.activities.runs import TemporalEarlierRuns, TemporalRuns

@@ -4,6 +4,7 @@ import asyncio
 import traceback
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from functools import partial
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
@@ -11,6 +12,8 @@ from typing import NamedTuple, Protocol, Self
 import structlog
 from temporalio import activity
 
+from holdfast.activities.authority.authorities import AuthorityFile
+from holdfast.activities.authority.basis import Basis
 from holdfast.activities.callers import (
     build_hand_back,
     find_calling_execution,
@@ -74,22 +77,6 @@ from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import after_answers
 from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
 
-BASIS_CHARS = 16
-"""Digits; it stands in history twice for each call."""
-
-
-class Basis(NamedTuple):
-    """What a worker decides by, beside the tools."""
-
-    app: str
-    policy: Policy
-    environment: str
-
-    def digest(self, tool: Tool) -> str:
-        """Return what is the same for workers that decide alike about the calls of a tool."""
-        return digest([self.policy.digest, self.environment, tool.digest])[:BASIS_CHARS]
-
-
 audit = structlog.get_logger()
 """What must stand there before the run goes on: a line that can't be written is an error."""
 
@@ -110,17 +97,17 @@ class PolicyEnvironment(NamedTuple):
     has_sandbox: bool
     app: str = ""
 
-    @property
-    def basis(self) -> Basis:
-        """What its calls run by, where they run."""
-        return Basis(self.app, self.policy, self.environment)
-
 
 class _CurrentFacts(NamedTuple):
-    """What holds at the moment of a decision: what is switched off, and whose signatures count."""
+    """
+    What holds at the moment of a decision: what is switched off, and whose signatures count.
+
+    Its `basis` is what calls run by, where they run.
+    """
 
     switches: tuple[Switch, ...]
     issuers: tuple[TrustedIssuer, ...]
+    basis: Basis
 
 
 class _Refusal:
@@ -172,6 +159,7 @@ class PolicyActivities:
         self._keyring = keyring
         self._switchboard = switchboard
         self._companions = Companions(registry, environment.policy)
+        self._authorities = AuthorityFile(environment.policy.authorities)
 
     @activity.defn
     async def authorize(self, asked: AuthorizeCalls) -> Rulings:
@@ -182,7 +170,9 @@ class PolicyActivities:
         given = asked.approvals if asked.execution == execution else ()
         reviewed = (record for review in asked.reviews for record in review.approvals)
         trust = await self._trust(set(), (*given, *reviewed))
-        known = _CurrentFacts(await self._switchboard.current(), trust.issuers)
+        known = _CurrentFacts(
+            await self._switchboard.current(), trust.issuers, await self._basis(clock.now())
+        )
         asked = asked.with_(approvals=given, now=clock.now())
         rulings, room = list[Ruling](), MAX_DEFAULT_ARGUMENTS_BYTES - asked.filled_bytes
         for call in asked.calls:
@@ -229,6 +219,11 @@ class PolicyActivities:
     async def mark_judged(self, run_id: str) -> None:
         """Stand in history, among the messages, where some of them have been judged."""
         require_run_caller(run_id)
+
+    async def _basis(self, now: datetime) -> Basis:
+        here = self._environment
+        standing = await self._authorities.find_standing(now)
+        return Basis(here.app, here.policy, here.environment, standing)
 
     def _require_tools(self, asked: AuthorizeCalls) -> None:
         """Hand calls back whose tools another worker may have; nothing is decided then."""
@@ -308,11 +303,11 @@ class PolicyActivities:
             repeatable=may_repeat(drafting or case),
             canonical=_canonical(call, compared.values),
             undo=shown if isinstance(decision, ApprovalRequired) else rule_on_undo(doing, case),
-            basis=self._environment.basis.digest(doing) if doing else "",
+            basis=known.basis.digest(doing) if doing else "",
             at=asked.now,
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
             companion_forbidden=self._companions.is_forbidden(find_companion(asked, tool), case),
-            loads_by=self._environment.basis.digest(loader) if loader else "",
+            loads_by=known.basis.digest(loader) if loader else "",
         )
 
     def _build_facts(
@@ -334,6 +329,7 @@ class PolicyActivities:
             switches=known.switches,
             sandbox=self._environment.has_sandbox,
             issuers=known.issuers,
+            authorities=known.basis.authorities,
         )
 
     def _select_tool(self, tool: Tool, decision: Decision) -> Tool | None:

@@ -9,6 +9,8 @@ from structlog.contextvars import bind_contextvars
 from temporalio import activity
 from temporalio.common import RawValue
 
+from holdfast.activities.authority.authorities import AuthorityFile
+from holdfast.activities.authority.basis import Basis
 from holdfast.activities.callers import (
     build_hand_back,
     require_app,
@@ -18,7 +20,6 @@ from holdfast.activities.callers import (
 )
 from holdfast.activities.heartbeats import Heartbeater
 from holdfast.activities.kill_switch.switches import KillSwitch
-from holdfast.activities.policy import Basis
 from holdfast.activities.secret_filter import SecretFilter
 from holdfast.contracts.bounds import CLEARING_TIMEOUT
 from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolResult, ToolSuccess
@@ -68,6 +69,7 @@ class ToolActivities:
         self._switchboard = switchboard
         self._redactor = redactor
         self._basis = basis
+        self._authorities = AuthorityFile(basis.policy.authorities)
 
     @activity.defn(dynamic=True)
     async def run_tool(self, payloads: Sequence[RawValue]) -> ToolResult:
@@ -89,7 +91,7 @@ class ToolActivities:
         tool = self._registry.get(name)
         if tool is None:
             raise build_hand_back(f"this worker has no tool {name!r}")
-        if unknown := self._check_basis(tool, invocation):
+        if unknown := await self._check_basis(tool, invocation):
             return unknown
         withholds = self._makes_secrets(tool, invocation)
         async with Heartbeater() as heartbeater:
@@ -99,7 +101,7 @@ class ToolActivities:
             result = await self._result(tool, invocation, hear, secret_filter)
             return result.with_(spans=spans.kept) if spans.kept else result
 
-    def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
+    async def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
         """
         Let nothing begin that was allowed by something else than what this worker decides by.
 
@@ -107,7 +109,9 @@ class ToolActivities:
         only to a tool of the same class. Where an earlier attempt went before, which another
         worker took for harmless, nobody knows what it has done.
         """
-        present, risk = self._basis.digest(tool), tool.contract.risk
+        standing = await self._authorities.find_standing(activity.info().started_time)
+        basis = self._basis._replace(authorities=standing)
+        present, risk = basis.digest(tool), tool.contract.risk
         if invocation.purpose in {"undo", "reconcile"}:
             present = risk
         if (

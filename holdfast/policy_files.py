@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from holdfast.contracts.errors import AppError
-from holdfast.policy.document import PolicySource, parse_source
-from holdfast.policy.rules import Policy
+from holdfast.policy.document import PolicySource, parse_authorities, parse_source
+from holdfast.policy.rules import Authority, Policy
 
 MAX_FILE_BYTES = 4_000_000
 """Bytes; more than any policy that may be read, so that no wrong file is read whole."""
@@ -23,6 +23,12 @@ def load_source(path: str | Path, name: str = "") -> PolicySource:
     """Read a policy file, and keep what stands where in it."""
     file, name = Path(path), name or str(path)
     return parse_source(read_text(file, name), name, file.absolute().parent)
+
+
+def load_authorities(policy: Policy) -> tuple[Authority, ...]:
+    """Read what the rules of a policy rest on. Raises AppError, with the line of a flaw."""
+    file = policy.authorities
+    return () if file is None else parse_authorities(read_text(file, file.name), file.name)
 
 
 def read_text(file: Path, name: str) -> str:

@@ -11,6 +11,7 @@ from holdfast.contracts.calls import Draft, ToolCall, fingerprint_effect
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.conditions import Undetermined, Variables, bind
+from holdfast.policy.rules import Authority
 from holdfast.policy.trust import TrustedIssuer
 from holdfast.tools.egress.allowlists import Origin, parse_origin
 
@@ -40,7 +41,8 @@ class DecisionFacts(NamedTuple):
     see them, with defaults filled in;
     without them, as the model wrote them. `effect` is what makes two calls do the same, as
     `unresolved` and `done` name it. `path` are the agents that this one works for, of the classes
-    `without_risks` it may do nothing. `issuers` are those whose signatures count now.
+    `without_risks` it may do nothing. `issuers` are those whose signatures count now,
+    `authorities` what stands of that on which rules rest.
     """
 
     tenant: str
@@ -62,6 +64,7 @@ class DecisionFacts(NamedTuple):
     path: tuple[str, ...] = ()
     issuers: tuple[TrustedIssuer, ...] = ()
     without_risks: tuple[Risk, ...] = ()
+    authorities: tuple[Authority, ...] = ()
 
 
 @dataclass(frozen=True)

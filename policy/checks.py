@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from holdfast.policy.allowlists import names_risky_operation
-from holdfast.policy.rules import ALLOWING_EFFECTS, find_safety_problem
+from holdfast.policy.rules import ALLOWING_EFFECTS, RELEASING_EFFECTS, find_safety_problem
 from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry
 from holdfast.policy.trust import LOCAL_ISSUER
 from holdfast.policy.yaml_lines import LocatedYaml, Problem, YamlPath
@@ -52,7 +52,7 @@ def _check_order(file: PolicyFile) -> Findings:
                 ("rules", number),
                 f"{rule.id!r} is never reached: {catching.id!r} before it fits every call",
             )
-        elif rule.effect != "forbid" and _matches_every_call(rule):
+        elif rule.effect != "forbid" and not rule.authority and _matches_every_call(rule):
             catching = catching or rule
 
 
@@ -82,6 +82,16 @@ def _check_approval_effect(_file: PolicyFile, rule: RuleEntry) -> Findings:
             ("approval",),
             f"only effect 'approve' takes an approval, and this is {rule.effect!r}",
         )
+
+
+def _check_authority(file: PolicyFile, rule: RuleEntry) -> Findings:
+    """What lets something happen may rest on an authority, which its file can take away."""
+    if rule.authority is None:
+        return
+    if rule.effect not in {*RELEASING_EFFECTS, "draft"}:
+        yield ("authority",), f"{rule.effect!r} lets nothing happen: it rests on no authority"
+    if file.authorities is None:
+        yield ("authority",), "the policy names no file of authorities: write authorities: FILE"
 
 
 def _check_risky(_file: PolicyFile, rule: RuleEntry) -> Findings:
@@ -161,6 +171,7 @@ RULE_CHECKS: tuple[RuleCheck, ...] = (
     _check_safety,
     _check_approval_effect,
     _check_risky,
+    _check_authority,
     _check_approval_fields,
     _check_groups,
     _check_quorum,

@@ -12,11 +12,13 @@ from holdfast.contracts.base import digest
 from holdfast.contracts.errors import PolicyRefused
 from holdfast.policy.checks import find_problems
 from holdfast.policy.conditions import Condition, compile_condition
-from holdfast.policy.rules import Match, Policy, PolicyRule
+from holdfast.policy.rules import Authority, Match, Policy, PolicyRule
 from holdfast.policy.schema import (
     ENTRY_MODELS,
     RULE_ID,
     ApprovalEntry,
+    AuthoritiesFile,
+    AuthorityEntry,
     PolicyFile,
     RuleEntry,
     SignalEntry,
@@ -65,8 +67,34 @@ def parse_source(text: str, name: str = "policy", folder: Path | None = None) ->
         signals=MappingProxyType(
             {name: _build_signer(entry) for name, entry in file.signals.items()}
         ),
+        authorities=(folder or Path()) / file.authorities if file.authorities else None,
     )
     return PolicySource(policy, file, located)
+
+
+def parse_authorities(text: str, name: str) -> tuple[Authority, ...]:
+    """Read what rules rest on from the text of its file. Raises PolicyRefused, with the lines."""
+    located = parse_yaml(text)
+    if isinstance(located, Problem):
+        raise build_refusal(name, [located])
+    try:
+        file = AuthoritiesFile.model_validate(located.value)
+    except ValidationError as error:
+        named = {str(place[1]) for place in located.lines if len(place) > 1}
+        shapes = {"": AuthoritiesFile, **dict.fromkeys(named, AuthorityEntry)}
+        flaws = describe_validation_errors(located, error, shapes)
+        raise build_refusal(name, [*flaws]) from None
+    return tuple(
+        Authority(
+            name=name,
+            version=entry.version,
+            expires=entry.expires,
+            agents=frozenset(entry.agents),
+            tenants=frozenset(entry.tenants),
+            actors=frozenset(entry.actors),
+        )
+        for name, entry in file.authorities.items()
+    )
 
 
 def _check_rest(located: LocatedYaml, error: ValidationError) -> Iterator[Problem]:
@@ -145,6 +173,7 @@ def _build_rule(entry: RuleEntry, condition: Condition | None) -> PolicyRule:
         condition=condition,
         requirement=_build_requirement(entry.approval or ApprovalEntry()),
         risky=frozenset(entry.risky),
+        authority=entry.authority or "",
     )
 
 

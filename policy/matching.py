@@ -14,6 +14,7 @@ from holdfast.policy.rules import (
     ALLOWING_EFFECTS,
     DENYING_EFFECTS,
     RELEASING_EFFECTS,
+    Authority,
     Batch,
     Candidates,
     Effect,
@@ -29,8 +30,9 @@ class MatchResult(NamedTuple):
     """
     Whether a rule fits a call.
 
-    `differs`: the call is another one, in what `detail` names. `unsafe`: such a rule never holds
-    for a call of this risk class. `false`: its condition isn't true. `doubt`: nobody can say.
+    `fits`: `detail` names what the rule rests on, if it does. `differs`: the call is another one,
+    in what `detail` names, or that doesn't stand. `unsafe`: such a rule never holds for a call of
+    this risk class. `false`: its condition isn't true. `doubt`: nobody can say.
     """
 
     kind: Literal["fits", "differs", "unsafe", "false", "doubt"]
@@ -55,11 +57,15 @@ def match_rule(rule: PolicyRule, case: CallContext) -> MatchResult:
     )
     if flaw is not None:
         return MatchResult("unsafe", flaw)
+    standing = _find_authority(rule, case)
+    fits = (
+        MatchResult("fits", f"authority {standing.name} {standing.version}") if standing else _FITS
+    )
     if rule.condition is None:
-        return _FITS
+        return fits
     match rule.condition.evaluate(case.variables):
         case True:
-            return _FITS
+            return fits
         case False:
             return _FALSE
         case Undetermined(reason):
@@ -75,9 +81,10 @@ class MatchedRule(NamedTuple):
     @property
     def reason(self) -> str:
         """Why the rule decides so."""
-        doubt = self.fit.detail if self.fit.kind == "doubt" else ""
-        said = self.rule.reason
-        return f"{said} (its condition can't be evaluated: {doubt})" if doubt else said
+        said, detail = self.rule.reason, self.fit.detail
+        if self.fit.kind == "doubt":
+            return f"{said} (its condition can't be evaluated: {detail})"
+        return f"{said} ({detail})" if detail else said
 
 
 def find_forbidding_rule(case: CallContext, policy: Policy) -> MatchedRule | None:
@@ -189,7 +196,25 @@ def _find_difference(rule: PolicyRule, case: CallContext) -> MatchResult | None:
         return _UNFIT["actors"]
     if match.environments and facts.environment not in match.environments:
         return _UNFIT["environments"]
+    if rule.authority and _find_authority(rule, case) is None:
+        return MatchResult("differs", "authority")
     return _find_list_difference(rule, case)
+
+
+def _find_authority(rule: PolicyRule, case: CallContext) -> Authority | None:
+    """Return what a rule rests on, as it stands for whom the call is made."""
+    facts = case.facts
+    return next(
+        (
+            one
+            for one in facts.authorities
+            if one.name == rule.authority
+            if not one.agents or facts.agent in one.agents
+            if not one.tenants or facts.tenant in one.tenants
+            if not one.actors or facts.actor in one.actors
+        ),
+        None,
+    )
 
 
 def _find_list_difference(rule: PolicyRule, case: CallContext) -> MatchResult | None:

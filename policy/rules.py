@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +34,21 @@ PLAIN_REQUIREMENT = Requirement()
 """A plain approval of any one person."""
 
 
+class Authority(NamedTuple):
+    """
+    What rules may rest on: it stands until it `expires`, for whom it names.
+
+    Those that it doesn't name are all.
+    """
+
+    name: str
+    version: int
+    expires: datetime
+    agents: frozenset[str] = NO_NAMES
+    tenants: frozenset[str] = NO_NAMES
+    actors: frozenset[str] = NO_NAMES
+
+
 class Match(NamedTuple):
     """What a call must be for a rule to fit: each that is given, and any entry of it."""
 
@@ -51,6 +67,8 @@ class PolicyRule(NamedTuple):
     """
     One rule of a policy; `requirement` is what an approval takes, where it asks for one.
 
+    Where it rests on an `authority` it fits only while that stands.
+
     `risky` are the operations that it lets run without a person although they are risky.
     """
 
@@ -61,6 +79,7 @@ class PolicyRule(NamedTuple):
     condition: Condition | None = None
     requirement: Requirement = PLAIN_REQUIREMENT
     risky: frozenset[str] = NO_NAMES
+    authority: str = ""
 
     @property
     def grant(self) -> Grant:
@@ -105,7 +124,8 @@ class Policy:
     Rules in their order, with the groups and issuers that approvals are judged by.
 
     `digest` names the document that it was read from. `folder` is where that lies: names of files
-    in it are relative to it. `signals` are those that take a signature, and by whom.
+    in it are relative to it. `signals` are those that take a signature, and by whom. `authorities`
+    is the file of those that rules rest on; it is read when something is decided.
     """
 
     digest: str = ""
@@ -116,6 +136,7 @@ class Policy:
     signals: Mapping[SignedSignal, Requirement] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    authorities: Path | None = None
 
     @cached_property
     def forbid_rules(self) -> tuple[PolicyRule, ...]:
@@ -140,6 +161,11 @@ class Policy:
             )
             self._candidates[asked] = found
         return found
+
+    def find_authorities(self, tool: str, risk: Risk, draft: str | None) -> frozenset[str]:
+        """Return the names of what rules rest on that can be about a tool."""
+        resting = (rule for rule in self.rules if rule.authority)
+        return frozenset(one.authority for one in resting if one.may_be_about(tool, risk, draft))
 
     @cached_property
     def _candidates(self) -> dict[tuple[str, Risk, str | None], Candidates]:

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, field_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    field_validator,
+)
 
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.patterns import Pattern
@@ -142,6 +150,7 @@ class RuleEntry(_Entry):
     when: Annotated[str, Field(min_length=1)] | None = None
     approval: ApprovalEntry | None = None
     risky: Names = ()
+    authority: RuleId | None = None
 
 
 class PolicyFile(_Entry):
@@ -154,6 +163,24 @@ class PolicyFile(_Entry):
         default_factory=dict[SignedSignal, SignalEntry]
     )
     rules: tuple[RuleEntry, ...] = ()
+    authorities: Name | None = None
+
+
+class AuthorityEntry(_Entry):
+    """What rules may rest on, until when, and for whom: all where nobody is named."""
+
+    version: Annotated[int, Field(ge=1, strict=True)]
+    expires: AwareDatetime
+    agents: Names = ()
+    tenants: Names = ()
+    actors: Names = ()
+
+
+class AuthoritiesFile(_Entry):
+    """The whole file beside a policy."""
+
+    version: Literal[1]
+    authorities: dict[RuleId, AuthorityEntry] = Field(default_factory=dict)
 
 
 ENTRY_MODELS: Mapping[str, type[BaseModel]] = {

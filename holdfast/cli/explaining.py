@@ -158,7 +158,9 @@ def _write_value(name: str, value: JsonValue) -> str:
 def _describe_evaluation(sight: RuleEvaluation) -> str:
     match sight.fit.kind:
         case "fits":
-            said = "fits"
+            said = f"fits by {sight.fit.detail}" if sight.fit.detail else "fits"
+        case "differs" if sight.fit.detail == "authority":
+            said = f"its authority {sight.rule.authority} doesn't stand for this call"
         case "differs":
             said = f"is about other {sight.fit.detail}"
         case "unsafe":

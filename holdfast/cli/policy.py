@@ -18,7 +18,8 @@ from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import HoldfastError, PolicyRefused
 from holdfast.policy.document import PolicySource, build_refusal
 from holdfast.policy.rules import Policy
-from holdfast.policy_files import load_policy, load_source
+from holdfast.policy.yaml_lines import Problem
+from holdfast.policy_files import load_authorities, load_policy, load_source
 from holdfast.policy_testing.cases import CaseResult, load_cases, run_case
 from holdfast.policy_testing.diff import Comparison, Comparisons, compare
 from holdfast.policy_testing.names import find_problems
@@ -160,9 +161,24 @@ async def try_out(
 
 def _load_and_check(file: Path, apps: list[str]) -> PolicySource:
     source = load_source(file)
+    if flaws := _find_missing_authorities(source):
+        raise build_refusal(str(file), flaws)
     if apps and (flaws := find_problems(source, [load_app(name) for name in apps])):
         raise build_refusal(str(file), flaws)
     return source
+
+
+def _find_missing_authorities(source: PolicySource) -> list[Problem]:
+    """Name what rules rest on that the file of authorities doesn't have."""
+    known = {one.name for one in load_authorities(source.policy)}
+    return [
+        source.located.build_problem(
+            ("rules", number, "authority"),
+            f"there is no authority {rule.authority!r} in {source.file.authorities}",
+        )
+        for number, rule in enumerate(source.file.rules)
+        if rule.authority is not None and rule.authority not in known
+    ]
 
 
 def _policy(app: App, file: Path | None) -> Policy:

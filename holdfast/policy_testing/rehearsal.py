@@ -19,6 +19,7 @@ from holdfast.policy.engine import decide
 from holdfast.policy.matching import MatchResult, find_forbidding_rule, match_rule
 from holdfast.policy.permission_checks import find_permission
 from holdfast.policy.rules import Policy, PolicyRule
+from holdfast.policy_files import load_authorities
 from holdfast.tools.tool import Tool
 
 DEFAULT_TENANT = str(RunMetadata.model_fields["tenant"].default)
@@ -103,7 +104,8 @@ def dry_run(
             return InvalidArguments(error.reason)
         tool = tool.contract
         variant = describe_draft(app.registry, tool, call.arguments, call.arguments)
-    facts = _build_facts(who, values, now)._replace(variant=variant)
+    standing = tuple(one for one in load_authorities(policy) if now < one.expires)
+    facts = _build_facts(who, values, now)._replace(variant=variant, authorities=standing)
     return DryRun(call, tool, facts, policy)
 
 

@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 from pydantic import JsonValue
 
-from holdfast.activities import keys
+from holdfast.activities.authority import keys
 from holdfast.activities.authority.keys import Keys
 from holdfast.contracts.approvals import JudgeInput
 from holdfast.contracts.base import JsonObject

@@ -14,7 +14,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from holdfast.activities.policy import Basis
+from holdfast.activities.authority.basis import Basis
 from holdfast.activities.tools import ToolActivities
 from holdfast.contracts.calls import (
     Reconciled,

@@ -76,7 +76,7 @@ def test_flaws_of_each_kind_are_told_together(holdfast: Holdfast, tmp_path: Path
     assert [line.removeprefix(f"{bad}:") for line in said.err.splitlines()] == [
         (
             "3: rules[0].whn: there is no such field (known: id, effect, reason, match, when, "
-            "approval, risky)"
+            "approval, risky, authority)"
         ),
         "4: rules[1].approval.expires: write a time as 90s, 5m, 4h or 7d",
         (

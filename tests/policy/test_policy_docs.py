@@ -9,9 +9,16 @@ import pytest
 from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.tools import Risk
 from holdfast.policy.allowlists import RISKY_PROGRAMS, find_risky_command
-from holdfast.policy.document import parse_policy
+from holdfast.policy.document import parse_authorities, parse_policy
 from holdfast.policy.risk import DEFAULT_PERMISSIONS, NEEDS_DRAFT, DefaultPermission
-from holdfast.policy.schema import ApprovalEntry, MatchEntry, PolicyFile, RuleEntry, SignalEntry
+from holdfast.policy.schema import (
+    ApprovalEntry,
+    AuthorityEntry,
+    MatchEntry,
+    PolicyFile,
+    RuleEntry,
+    SignalEntry,
+)
 from holdfast.policy.yaml_lines import MAX_DOCUMENT_CHARS, LocatedYaml, parse_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -90,14 +97,18 @@ def test_every_signal_that_may_be_signed_is_named(page: str, sentence: str) -> N
 
 def test_the_examples_are_valid() -> None:
     """What the page shows can be used as it is."""
-    policy, signals, cases = EXAMPLES
+    policy, signals, resting, authorities, cases = EXAMPLES
 
     assert len(parse_policy(policy).rules) == 5
     assert set(parse_policy(signals).signals) == {"suspend", "resume", "steer"}
+    named = {one.authority for one in parse_policy(resting).rules}
+    assert named == {one.name for one in parse_authorities(authorities, "authorities.yaml")}
     assert isinstance(parse_yaml(cases), LocatedYaml)
 
 
-@pytest.mark.parametrize("model", [PolicyFile, SignalEntry, RuleEntry, MatchEntry, ApprovalEntry])
+@pytest.mark.parametrize(
+    "model", [PolicyFile, SignalEntry, RuleEntry, MatchEntry, ApprovalEntry, AuthorityEntry]
+)
 def test_every_field_is_there(model: type[PolicyFile]) -> None:
     """The page has every field of the file."""
     assert [name for name in model.model_fields if f"`{name}`" not in PAGE] == []

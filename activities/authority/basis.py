@@ -1,0 +1,40 @@
+"""What a worker decides by, and runs calls by."""
+
+from typing import NamedTuple
+
+from holdfast.contracts.base import digest
+from holdfast.policy.rules import Authority, Policy
+from holdfast.tools.tool import Tool
+
+BASIS_CHARS = 16
+"""Digits; it stands in history twice for each call."""
+
+
+class Basis(NamedTuple):
+    """What a worker decides by, beside the tools; `authorities` are those that stand."""
+
+    app: str
+    policy: Policy
+    environment: str
+    authorities: tuple[Authority, ...] = ()
+
+    def digest(self, tool: Tool) -> str:
+        """Return what is the same for workers that decide alike about the calls of a tool."""
+        contract = tool.contract
+        named = self.policy.find_authorities(contract.name, contract.risk, contract.draft)
+        standing = sorted(_describe(one) for one in self.authorities if one.name in named)
+        return digest([self.policy.digest, self.environment, tool.digest, *standing])[:BASIS_CHARS]
+
+
+def _describe(authority: Authority) -> str:
+    """Write all of it, also what somebody changed without another version."""
+    return digest(
+        [
+            authority.name,
+            authority.version,
+            authority.expires.isoformat(),
+            [*sorted(authority.agents)],
+            [*sorted(authority.tenants)],
+            [*sorted(authority.actors)],
+        ]
+    )
