@@ -46,7 +46,7 @@ class _Scope:
             return passed()
         # The path itself may say anything of anybody.
         return tripped(
-            "a path that it names leads outside the project",
+            "Task references paths outside project root",
             "name only paths inside the project",
         )
 

@@ -4,7 +4,7 @@ from holdfast.contracts.patterns import Pattern, encode_text
 from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
 from holdfast.guardrails.detectors.normalize import fold_confusables
 
-REASON = "requires human approval"
+REASON = "Destructive operation requires human approval"
 
 _STORES = r"(?:table|database|schema|column|index|view|tablespace|user|role|collection|keyspace)"
 _NAME = r"[\w.\"`]+"

@@ -48,7 +48,7 @@ TRIGGER_RESPONSES: Mapping[TriggerKind, TriggerResponse] = {
         "pause_and_escalate", "Multiple failures indicate unclear requirements"
     ),
     "tokens": TriggerResponse("pause_and_escalate", "Approaching token budget limit"),
-    "time": TriggerResponse("pause_and_escalate", "Taking much longer than expected"),
+    "time": TriggerResponse("pause_and_escalate", "Task taking much longer than expected"),
     "confidence": TriggerResponse("pause_and_escalate", "Low confidence score"),
     "domain": TriggerResponse("require_approval", "Sensitive domain requires human review"),
 }

@@ -19,6 +19,8 @@ from holdfast.guardrails.builtin import (
 from holdfast.guardrails.definition import Guardrail
 from tests.activities.looking import answer, goal, looked, outcome
 
+REASON = "Destructive operation requires human approval"
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -67,7 +69,7 @@ async def test_the_reason_of_scope_validation_repeats_nothing(text: str) -> None
     """A path may say anything of anybody."""
     verdict = await looked(scope_validation("/no/such/project"), goal(text))
 
-    assert verdict.reason == "a path that it names leads outside the project"
+    assert verdict.reason == "Task references paths outside project root"
 
 
 async def test_scope_validation_without_a_disk() -> None:
@@ -94,7 +96,10 @@ async def test_destructive_operations() -> None:
     guardrail = destructive_operations(on_trip="ask")
     verdict = await looked(guardrail, goal("drop table users"))
 
-    assert (verdict.tripwire_triggered, verdict.reason) == (True, "requires human approval")
+    assert (verdict.tripwire_triggered, verdict.reason) == (
+        True,
+        REASON,
+    )
     assert verdict.constraints == ()
     assert outcome(await looked(guardrail, goal("fix the table"))) == "passed"
     assert outcome(await looked(guardrail, answer("drop table users"))) == "not applicable"

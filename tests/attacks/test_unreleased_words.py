@@ -233,7 +233,7 @@ async def test_who_is_asked_because_of_the_time_reads_no_answer(
         after = await seen(runs, run.handle.id)
 
     assert result.status == "blocked"
-    assert "Taking much longer than expected" in held
+    assert "Task taking much longer than expected" in held
     assert said(f"{held}{blocked}{after}{result}") == []
 
 

@@ -258,7 +258,7 @@ def test_more_approaches_than_may_be(*, escalates: bool) -> None:
     [
         (Ledger(retries=4), "Multiple failures indicate unclear requirements"),
         (Ledger(usage=NINE), "Approaching token budget limit"),
-        (Ledger(), "Taking much longer than expected"),
+        (Ledger(), "Task taking much longer than expected"),
     ],
     ids=["retries", "tokens", "time"],
 )

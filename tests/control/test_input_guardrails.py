@@ -17,6 +17,8 @@ from holdfast.guardrails import (
     scope_validation,
 )
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
+from holdfast.trace.reader import read_trace
+from holdfast.trace.spans.tree import span_tree
 from tests.control.guarded import (
     Seen,
     after_trip,
@@ -34,6 +36,8 @@ from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
 
+REASON = "Destructive operation requires human approval"
+
 
 @pytest.mark.parametrize(
     ("goal", "status"),
@@ -46,7 +50,7 @@ from tests.sample import lines
 )
 async def test_scope(memory_runs: MemoryRuns, tmp_path: Path, goal: str, status: str) -> None:
     """Paths that lead out, also through a link, end the run before the model; others pass."""
-    # GR-02 GR-17
+    # GR-02 GR-17 NR-02
     project, outside = tmp_path / "project", tmp_path / "outside"
     (project / "src").mkdir(parents=True)
     (project / "src" / "main.py").touch()
@@ -57,16 +61,19 @@ async def test_scope(memory_runs: MemoryRuns, tmp_path: Path, goal: str, status:
 
     assert found.result.status == status
     assert ("call_model" in found.order) == (status == "completed")
-    assert ("leads outside the project" in found.why) == (status == "blocked")
+    assert ("Task references paths outside project root" in found.why) == (status == "blocked")
 
 
 async def test_a_destructive_task_ends(memory_runs: MemoryRuns) -> None:
-    """By default it is blocked with the reason, and nothing was done."""  # GR-03 T-07
+    """By default it is blocked with the reason, and nothing was done."""  # GR-03 T-07 NR-02
     app = guarded([call("look", place="x"), say("done")], destructive_operations())
 
     found = await ended(memory_runs, app, "drop table customers")
 
-    assert (found.result.status, found.why) == ("blocked", "requires human approval")
+    assert (found.result.status, found.why) == (
+        "blocked",
+        REASON,
+    )
     assert found.order == ["guardrail:destructive_operations"]
     assert after_trip(found.story) == []
 
@@ -76,7 +83,7 @@ async def test_a_destructive_task_waits_where_it_asks(
     runs: Runs, tmp_path: Path, decision: str
 ) -> None:
     """Somebody decides before the model is asked: the run goes on, or ends blocked."""
-    # GR-03 T-07
+    # GR-03 T-07 NR-02
     log = tmp_path / "log"
     app = guarded(
         [call("write", log=str(log), text="x"), say("done")],
@@ -89,15 +96,24 @@ async def test_a_destructive_task_waits_where_it_asks(
         await decided(run, request, decision)
         found = await over(run)
 
-    assert (request.kind, request.reason) == ("review", "requires human approval")
+    assert (request.kind, request.reason) == (
+        "review",
+        REASON,
+    )
     assert request.kind == "review"
+    told = [one.attributes for one in span_tree(read_trace([found.history])).spans]
+    looked = next(one for one in told if one.get("guardrail_name") == "destructive_operations")
+    assert looked["gen_ai.guardrail.verdict.reason"] == request.reason
     assert request.text == "drop table customers"
     assert (status.status, before) == ("waiting", ["guardrail:destructive_operations"])
     if decision == "approve":
         assert (found.result.status, len(lines(log))) == ("completed", 2)
         assert found.order.count("guardrail:destructive_operations") == 1
     else:
-        assert (found.result.status, found.why) == ("blocked", "requires human approval")
+        assert (found.result.status, found.why) == (
+            "blocked",
+            REASON,
+        )
         assert found.result.stop is not None
         assert "rejected by dana" in found.result.stop.detail
         assert "call_model" not in found.order

@@ -277,7 +277,7 @@ async def test_an_aborted_run_takes_no_answer_any_more(memory_runs: MemoryRuns) 
         await memory_runs.stories(run)
 
     assert (result.status, result.answer) == ("stopped", None)
-    assert why(result).reason == "Taking much longer than expected"
+    assert why(result).reason == "Task taking much longer than expected"
     assert (result.steps, result.usage.input_tokens) == (1, 5)
 
 

@@ -22,7 +22,7 @@ from tests.running import DAY, Run, Runs
 from tests.sample import told
 from tests.workflows.tiered import written
 
-REASON = "Taking much longer than expected"
+REASON = "Task taking much longer than expected"
 
 
 def slow_model(seconds: float) -> Script:
@@ -48,7 +48,7 @@ async def under_way(run: Run) -> list[str]:
 
 async def test_a_run_that_takes_too_long_pauses_in_the_middle(skipping_runs: Runs) -> None:
     """At three times the expected time the run asks, while a model is still being asked."""
-    # ES-12 ES-14
+    # ES-12 ES-14 NR-02
     async with skipping_runs.working(slow(31)):
         run = await skipping_runs.start("it")
         await skipping_runs.pass_time(30.5)

@@ -151,7 +151,7 @@ def test_slow_work_is_explained() -> None:
     assert find_trigger(EXPECTED, FREE, Ledger(), 30.4, ()) == Trigger(
         name="time:31",
         action="pause_and_escalate",
-        reason="Taking much longer than expected",
+        reason="Task taking much longer than expected",
         detail="30 s of work, 10 s were expected",
     )
     assert find_trigger(EXPECTED, FREE, Ledger(), 30.4, ("time:31",)) is None

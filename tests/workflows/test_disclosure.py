@@ -11,7 +11,7 @@ from holdfast.run.limits.triggers import Trigger
 from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for
 
 SECRET = GuardrailSpec(name="secret", layer="output", on_trip="block", local=True)
-LATE = Trigger("time:30", "pause_and_escalate", "Taking much longer than expected", "30 s")
+LATE = Trigger("time:30", "pause_and_escalate", "Task taking much longer than expected", "30 s")
 
 
 def in_doubt(*cleared: Gate, withheld: bool = False) -> RunState:
