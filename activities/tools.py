@@ -177,7 +177,12 @@ class ToolActivities:
         What a tool did that has been switched off since can be taken back: its undo is a tool with
         a switch of its own. An undo that is switched off itself, or whose agent is, doesn't run,
         nor one that fills in here what was never ruled on: a default of another release.
+
+        A dry run has its calls answered before anybody rules on them; what comes as far as here
+        begins all the same nothing.
         """
+        if invocation.dry:
+            raise _NotAdmitted("this run is dry: no tool runs")
         if invocation.purpose == "reconcile":
             return
         if invocation.purpose == "undo" and tool.fill_defaults(invocation.arguments) != (

@@ -134,7 +134,7 @@ class ToolInvocation(Contract):
     every other: `run_id` is a name that somebody chose. `path` are the agents that this one works
     for. `execution` is that in which the call was allowed, left out where it is the first; nothing
     begins in any other. `basis` is by what it was allowed; nothing begins on a worker that decides
-    by something else.
+    by something else. Of a run that is `dry` nothing begins at all.
     """
 
     run_id: str
@@ -152,6 +152,7 @@ class ToolInvocation(Contract):
     draft_id: str | None = Field(default=None, exclude_if=not_)
     done: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
+    dry: bool = Field(default=False, exclude_if=not_)
 
     def with_(self, **changes: Unpack[ToolInvocationChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -94,6 +94,7 @@ def build_invocation(state: RunState, call: ToolCall) -> ToolInvocation:
         tenant=state.brief.tenant,
         actor=state.brief.actor,
         arguments=call.arguments,
+        dry=state.brief.is_dry,
     )
 
 

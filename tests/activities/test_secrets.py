@@ -345,3 +345,15 @@ async def test_a_tool_does_nothing_for_who_is_no_run(folder: Path) -> None:
         await told(place, folder, run_id="another")
 
     assert (raised.value.non_retryable, place.calls) == (True, [])
+
+
+@pytest.mark.parametrize("purpose", ["call", "draft", "reconcile", "undo", "prepare"])
+async def test_nothing_of_a_dry_run_begins_whoever_asks(folder: Path, purpose: str) -> None:
+    """Its calls are answered before they get here; a worker that is asked all the same refuses."""
+    place = saying("done")
+    name = {"reconcile": "find_rotation", "undo": "put_back"}.get(purpose, "look")
+    result, _ = await told(place, folder, name=name, purpose=purpose, dry=True)
+
+    assert isinstance(result, ToolFailure)
+    assert "this run is dry: no tool runs" in result.reason
+    assert place.calls == []

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
-from holdfast.contracts.control import Effect
+from holdfast.contracts.control import Effect, RetryOf
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunInput
@@ -20,11 +20,13 @@ from holdfast.run.earlier import recorded_results
 from holdfast.run.transcript import cut_before_turn
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
+from holdfast.workflows import tool_call
 from tests.builders import (
     EXECUTION,
     NOW,
     a_call,
     a_reply,
+    a_state,
     a_success,
     an_agent,
     asked_for,
@@ -188,6 +190,16 @@ async def test_a_dry_fork_is_told_what_was_recorded(runs: Runs, tmp_path: Path) 
     assert ran == {"call_model"}
     assert [one.result for turn in trace.turns for one in turn.calls] == list(answered.results)
     assert "is dry, and nothing of it happened" in refused
+
+
+def test_what_a_dry_run_asks_of_a_worker_says_so() -> None:
+    """So the worker refuses by itself what slips by the run."""
+    dry = RetryOf(run_id="run-1", turn=1, dry=True)
+    state = a_state()
+    brief = state.brief.model_copy(update={"retry_of": dry})
+
+    assert tool_call.build_invocation(state.with_(brief=brief), a_call("look")).dry
+    assert not tool_call.build_invocation(state, a_call("look")).dry
 
 
 def test_only_a_fork_is_dry() -> None:
