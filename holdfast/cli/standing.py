@@ -194,7 +194,7 @@ def _describe_control(shown: RunView) -> Iterator[tuple[str, str]]:
         yield from (("not undone", short(line)) for line in shown.compensation.not_undone)
     if shown.effects:
         yield "changed", f"{pluralize(len(shown.effects), 'thing')}; --json names them"
-    yield from (("unknown", f"whether it happened: {one.summary}") for one in shown.unresolved)
+    yield from (("unknown", one.summary) for one in shown.unresolved)
     if shown.candidate is not None:
         yield "proposed", short(shown.candidate)
     if shown.confidence is not None:

@@ -213,7 +213,7 @@ def ending(trace: Trace) -> Iterator[Line]:
     if result is not None and result.summary is not None:
         yield Line("summary", result.summary.text)
     for effect in result.unresolved if result is not None else ():
-        yield Line("unknown", short(f"whether it happened: {effect.summary}"), "bad")
+        yield Line("unknown", short(effect.summary), "bad")
     yield Line("used", _describe_total_usage(trace, trace.ended_at), "quiet")
 
 

@@ -196,9 +196,7 @@ def test_what_a_run_did_and_may_have_done_is_told() -> None:
     trace = read(written)
     (root, *_) = span_tree(trace).spans
 
-    assert {"changed 2 things; --json names them", "unknown whether it happened: write(x=1)"} <= {
-        *fields(trace)
-    }
-    assert shown(trace)[-2] == "unknown whether it happened: write(x=1)"
+    assert {"changed 2 things; --json names them", "unknown write(x=1)"} <= {*fields(trace)}
+    assert shown(trace)[-2] == "unknown write(x=1)"
     assert read_view(trace).effects == effects
     assert root.attributes["unresolved"] == [lost.model_dump(mode="json")]
