@@ -56,7 +56,7 @@ async def chat(
         actor=actor or options.login(),
         stream=True,
     )
-    given = {"--session": talk.id, "--tenant": tenant}
+    given = {"--session": talk.id, "--tenant": tenant, "--actor": actor, "--queue": queue}
     words = [
         word
         for name, value in given.items()

@@ -1,6 +1,7 @@
 """Sessions on the command line."""
 
 import json
+import shlex
 import signal
 
 import pytest
@@ -70,6 +71,16 @@ async def test_a_message_a_line(client: Client, name: str) -> None:
     assert (as_json["session_id"], as_json["messages"]) == (name, 3)
     assert name not in runs.out
     assert name in active.out
+
+
+async def test_who_leaves_is_told_all_that_brings_them_back(client: Client, name: str) -> None:
+    """Who speaks, for whom, and where the app is: a session that has closed opens there again."""
+    words = ["--session", name, "--tenant", "acme", "--actor", "eve", "--queue", f"{name} desk"]
+    async with worker.run_worker(client, APP, task_queue=f"{name} desk"):
+        left = await holdfast("chat", "echoer", *words, stdin="one\n")
+
+    assert left.out == "one\n"
+    assert f"'holdfast chat echoer {shlex.join(words)}' comes back to it" in left.err
 
 
 async def test_why_a_message_has_no_answer(client: Client, name: str) -> None:
