@@ -104,6 +104,7 @@ class Execution:
         self._activities: dict[int, ActivityTask] = {}
         self._children: dict[int, Execution] = {}
         self._asked_for: list[str] = []
+        self._recalled: set[int] = set()
         self._is_cancelled = False
         self.tasks = Tasks(server.loop, server.workers, beginning, server.habits, self._apply)
         self.tasks.tell(WorkflowActivationJob(initialize_workflow=beginning.init))
@@ -118,9 +119,15 @@ class Execution:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing moves in it before somebody says something, or much time has passed."""
+        """
+        Whether nothing moves in it before somebody says something, or much time has passed.
+
+        Nor in the runs that work for it, whose ends it would hear of.
+        """
         moves = self._activities or self._pauses or not self.tasks.is_at_rest
-        return self.closed is not None or not moves
+        newest = (self._server.find(child.workflow_id) for child in self._children.values())
+        parts = [one for one in newest if one is not None]
+        return self.closed is not None or not (moves or any(not one.is_at_rest for one in parts))
 
     @property
     def activities(self) -> Sequence[ActivityTask]:
@@ -183,6 +190,7 @@ class Execution:
                 newest.cancel()
 
     def _apply(self, commands: Sequence[WorkflowCommand]) -> None:
+        self._recalled = {one.cancel_signal_workflow.seq for one in commands}
         for command in commands:
             kind = command.WhichOneof("variant") or ""
             self.tasks.length += kind not in UNCOUNTED
@@ -218,6 +226,8 @@ class Execution:
                     found.cancel()
             case "signal_external_workflow_execution":
                 self._signal(command.signal_external_workflow_execution)
+            case "cancel_signal_workflow":
+                pass  # what an earlier task has sent can't be recalled
             case "complete_workflow_execution":
                 self.close(Closed(result=command.complete_workflow_execution.result))
             case "fail_workflow_execution":
@@ -301,7 +311,10 @@ class Execution:
         job = WorkflowActivationJob()
         told = job.resolve_signal_external_workflow
         told.seq = asked.seq
-        if found is None:
+        if asked.seq in self._recalled:
+            told.failure.message = "Signal was cancelled before being sent"
+            told.failure.canceled_failure_info.SetInParent()
+        elif found is None:
             told.failure.message = "Unable to signal external workflow because it was not found"
             told.failure.application_failure_info.SetInParent()
         else:
