@@ -10,12 +10,14 @@ from holdfast.testing import call, calls, say
 from tests.control.controlled import asked_to_resolve, resolve
 from tests.control.guarded import on_word
 from tests.control.test_held_undoing import put_up
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 from tests.sample import lines, scripted
 
 
 @pytest.mark.timeout(100)
-async def test_who_aborts_a_run_that_takes_back_ended_it(runs: Runs, tmp_path: Path) -> None:
+async def test_who_aborts_a_run_that_takes_back_ended_it(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Its answer was blocked, its undo takes too long, and somebody who is asked aborts it."""
     log = tmp_path / "log"
     app = scripted(
@@ -25,8 +27,8 @@ async def test_who_aborts_a_run_that_takes_back_ended_it(runs: Runs, tmp_path: P
         escalates=True,
         triggers=Triggers(expected_time=1),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         while not lines(log):  # noqa: ASYNC110 -- it is elsewhere
             await asyncio.sleep(0.01)
         await asked_to_resolve(run)

@@ -129,6 +129,7 @@ async def test_no_depth_hides_what_was_written(memory_runs: MemoryRuns, tmp_path
 
 
 @pytest.mark.parametrize("name", ["report", "report_apart"])
+@pytest.mark.slow
 async def test_no_depth_of_a_report_saves_a_call_from_its_limit(
     memory_runs: MemoryRuns, name: str
 ) -> None:

@@ -106,7 +106,7 @@ async def test_a_signature_covers_what_was_left_out(runs: Runs, tmp_path: Path) 
     assert lines(log) == ["paid 10 to ada"]
 
 
-async def test_a_default_is_made_once(runs: Runs, tmp_path: Path) -> None:
+async def test_a_default_is_made_once(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A factory makes another value each time: what was shown is what runs, deep inside too."""
     made = itertools.count(1)
 
@@ -120,8 +120,8 @@ async def test_a_default_is_made_once(runs: Runs, tmp_path: Path) -> None:
 
     log = tmp_path / "log"
     script = [call("order", log=str(log), order={"item": "tea"}), say("done")]
-    async with runs.working(scripted(script, tools=(order,))):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted(script, tools=(order,))):
+        run = await memory_runs.start("it")
         request = await run.asked_for_approval()
         await run.approve(request.request_id)
         await run.result()

@@ -9,6 +9,7 @@ from holdfast import Risk, Tiers, tool
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, tripped
 from holdfast.testing import call, say
 from tests.control.guarded import on_word
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, note, scripted
 from tests.workflows.test_permissions import policy
@@ -37,7 +38,9 @@ async def pay(log: str) -> str:
     raise ConnectionError("the line went dead")
 
 
-async def test_an_undo_waits_for_what_may_be_under_way(runs: Runs, tmp_path: Path) -> None:
+async def test_an_undo_waits_for_what_may_be_under_way(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """An answer is blocked after a lost write: it is taken back when it can't be under way."""
     # BY-11
     log = tmp_path / "log"
@@ -45,8 +48,8 @@ async def test_an_undo_waits_for_what_may_be_under_way(runs: Runs, tmp_path: Pat
     polite = on_word("polite", "rude", "output", on_trip="block")
     script = [call("pay", log=str(log)), say("a rude answer")]
     app = scripted(script, tools=[pay], policy=allowed, guardrails=[polite])
-    async with runs.working(app):
-        result = await (await runs.start("it")).result()
+    async with memory_runs.working(app):
+        result = await (await memory_runs.start("it")).result()
 
     assert result.status == "blocked"
     assert lines(log) == ["paid", "revoked"]

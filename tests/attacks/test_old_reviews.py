@@ -20,7 +20,7 @@ from tests.workflows.test_permissions import policy
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one turn", "in the next turn"])
 async def test_a_domain_is_not_reviewed_with_a_call_that_never_ran(
-    runs: Runs, tmp_path: Path, *, together: bool
+    memory_runs: MemoryRuns, tmp_path: Path, *, together: bool
 ) -> None:
     """The call that people read of is forbidden before it runs; they are shown the next one."""
     log = tmp_path / "log"
@@ -35,18 +35,18 @@ async def test_a_domain_is_not_reviewed_with_a_call_that_never_ran(
     before = scripted(script, policy=policy(folders[0], allow), triggers=triggers)
     after = scripted(script, policy=policy(folders[1], forbid, allow), triggers=triggers)
     decision: JsonObject = {"decision": "approve", "approver": "alice"}
-    async with runs.working(before):
-        run = await runs.start("it", domain="payments")
+    async with memory_runs.working(before):
+        run = await memory_runs.start("it", domain="payments")
         (first,) = await run.asked()
         await run.signal("suspend", {})
         await run.decide({**decision, "request_id": first.request_id})
-    async with runs.working(after):
+    async with memory_runs.working(after):
         await run.signal("resume", {})
         (again,) = await run.asked()
         done = log.exists()
         await run.decide({**decision, "request_id": again.request_id})
         await run.result()
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert isinstance(first, Review)
     assert isinstance(again, Review)

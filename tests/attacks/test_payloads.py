@@ -92,6 +92,7 @@ async def test_two_hundred_local_reads_of_a_turn(memory_runs: MemoryRuns) -> Non
 
 
 @pytest.mark.parametrize("name", ["refuse", "crash"])
+@pytest.mark.slow
 async def test_two_hundred_long_failures_of_a_turn(memory_runs: MemoryRuns, name: str) -> None:
     """What failures say is bounded as results are, each and together, with a note."""
     async with memory_runs.working(app(many(name, 200))):

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import Risk, ToolContext, tool
 from holdfast.testing import call, calls
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 from tests.sample import lines, note, scripted, told
 
 
@@ -53,12 +53,14 @@ def order_apart(log: str, what: str, ctx: ToolContext) -> str:
 
 
 @pytest.mark.parametrize("name", ["order", "order_apart"])
-async def test_a_write_is_done_whatever_it_reports(runs: Runs, tmp_path: Path, name: str) -> None:
+async def test_a_write_is_done_whatever_it_reports(
+    memory_runs: MemoryRuns, tmp_path: Path, name: str
+) -> None:
     """A report that JSON, or another process, has no word for ends no write as unknown."""
     log = tmp_path / "log"
     orders = calls(*(call(name, log=str(log), what=what) for what in REPORTS))
-    async with runs.working(scripted([orders, told], tools=[order, order_apart])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([orders, told], tools=[order, order_apart])):
+        run = await memory_runs.start("it")
         for request in await run.asked(len(REPORTS)):
             await run.approve(request.request_id)
         await run.result()

@@ -11,6 +11,7 @@ from holdfast import App
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
 from holdfast.testing import call
 from tests.control.controlled import replayed
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, scripted, told
 
@@ -83,12 +84,12 @@ async def test_a_reset_asks_again(runs: Runs, tmp_path: Path, point: Point) -> N
     assert lines(log) == before * 2
 
 
-async def test_a_later_execution_goes_on(runs: Runs, tmp_path: Path) -> None:
+async def test_a_later_execution_goes_on(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Going on in a new execution is no reset: what waits there is approved once."""
     log = tmp_path / "log"
     app = scripted([call("send", log=str(log), text="hi"), told], max_history_events=1)
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         await run.approve((await run.asked_for_approval()).request_id)
         result = await run.result()
 

@@ -101,6 +101,7 @@ async def serving(client: Client, text: str) -> AsyncGenerator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_no_character_takes_more_columns_than_a_row_has_for_it() -> None:
     """Of all that Unicode has, whatever its tables say by now: rows are as full as they may be."""
     shown = [

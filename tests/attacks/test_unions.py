@@ -18,7 +18,7 @@ from holdfast.tools.readings import AMBIGUOUS, MAX_READINGS, UNEXPLAINED, is_pla
 from holdfast.tools.schema import SchemaCheck, output_schema
 from tests.activities.looking import answer, looked
 from tests.builders import a_reply
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 from tests.sample import scripted, told
 
 DEPTH = 12
@@ -249,11 +249,11 @@ async def test_a_guardrail_describes_no_flood(anchor: JsonObject, depth: int) ->
     assert verdict.reason == f"the answer doesn't fit: {UNEXPLAINED}"
 
 
-async def test_an_ambiguous_call_is_refused_and_the_run_goes_on(runs: Runs) -> None:
+async def test_an_ambiguous_call_is_refused_and_the_run_goes_on(memory_runs: MemoryRuns) -> None:
     """The model reads why, and its worker was never busy with it."""
     first = call("find", where=negated({"name": 1}, DEPTH))
-    async with runs.working(scripted([first, told], tools=(find,))):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([first, told], tools=(find,))):
+        run = await memory_runs.start("it")
         await run.result()
         failure = await run.failure()
 

@@ -9,7 +9,6 @@ from holdfast.guardrails import Guardrail
 from holdfast.testing import call, calls, say
 from tests.control.guarded import Seen, ended, on_word
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
 from tests.sample import note, scripted
 from tests.workflows.test_permissions import policy
 
@@ -32,14 +31,16 @@ def publishing(folder: Path, guard: Guardrail, *texts: str) -> App:
 
 
 @pytest.mark.parametrize("local", [False, True])
-async def test_no_result_crowds_out_another(runs: Runs, tmp_path: Path, *, local: bool) -> None:
+async def test_no_result_crowds_out_another(
+    memory_runs: MemoryRuns, tmp_path: Path, *, local: bool
+) -> None:
     """What the last call did isn't there to be seen: nobody can decide, and the run is blocked."""
     seen = Seen()
     guard = on_word(
         "guard", "BAD", "post_action", seen, tools=("publish",), on_trip="block", local=local
     )
 
-    found = await ended(runs, publishing(tmp_path, guard, "1", "2", "3", "BAD"))
+    found = await ended(memory_runs, publishing(tmp_path, guard, "1", "2", "3", "BAD"))
 
     assert found.result.status == "blocked"
     assert found.why.startswith("guard can't decide: its turn had no room for the whole result")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast import Agent, App, Budget, Tiers, Triggers
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 from tests.sample import TOOLS
 from tests.workflows.tiered import asked
 
@@ -15,7 +15,9 @@ TIERS = Tiers.model_validate(
 )
 
 
-async def test_an_escalation_beside_waiting_parts_expires(runs: Runs, tmp_path: Path) -> None:
+async def test_an_escalation_beside_waiting_parts_expires(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Four parts work, two wait for them, and nobody answers: the run stops when time is up."""
     # ES-12
     log = str(tmp_path / "log")
@@ -41,8 +43,8 @@ async def test_an_escalation_beside_waiting_parts_expires(runs: Runs, tmp_path: 
         Agent(name=name, instructions="Do it.", models=[f"scripted:{name}"], tools=TOOLS)
         for name in scripts
     ]
-    async with runs.working(App(agents=[whole, *parts], scripts=scripts)):
-        run = await runs.start("it")
+    async with memory_runs.working(App(agents=[whole, *parts], scripts=scripts)):
+        run = await memory_runs.start("it")
         (request,) = await asked(run)
         Path(f"{log}.go").touch()
         result = await run.result()

@@ -8,17 +8,16 @@ from holdfast import Budget
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import ended, guarded, on_word
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
 from tests.sample import lines
 
 CHECK = on_word("no_wrong", "wrong", "output")
 
 
-async def test_wrong_wrong_right(runs: Runs) -> None:
+async def test_wrong_wrong_right(memory_runs: MemoryRuns) -> None:
     """Each failure is in the next request; the answer that passes ends the run."""
     # GF-06 BY-45
     answers = ["wrong one", "wrong two", "right"]
-    found = await ended(runs, guarded([*map(say, answers)], acceptance=[CHECK]))
+    found = await ended(memory_runs, guarded([*map(say, answers)], acceptance=[CHECK]))
 
     assert (found.result.status, found.result.answer, found.result.steps) == (
         "completed",

@@ -16,7 +16,7 @@ from tests.control.approaches import (
     seen,
     trying,
 )
-from tests.control.controlled import asked, asked_models, broken, recorded, replayed, why
+from tests.control.controlled import asked, asked_models, broken, recorded, why
 from tests.histories import names
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
@@ -60,13 +60,13 @@ async def test_a_run_tries_so_many_times_more_and_no_more(
 
 
 @pytest.mark.parametrize("events", [15_000, 1], ids=["one execution", "many executions"])
-async def test_the_first_success_is_the_end(runs: Runs, events: int) -> None:
+async def test_the_first_success_is_the_end(memory_runs: MemoryRuns, events: int) -> None:
     """A good answer at the second attempt: no third, nothing undone after it, all on record."""
     # BT-03
-    async with runs.working(backtracking(max_history_events=events), cached_transcripts=0):
-        run = await runs.start("it", "2")
+    async with memory_runs.working(backtracking(max_history_events=events), cached_transcripts=0):
+        run = await memory_runs.start("it", "2")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.status, result.answer, len(result.attempts)) == ("completed", "good", 1)
     assert purposes(*histories) == ["plan", "execute", "execute"] * 2
@@ -180,7 +180,9 @@ async def test_words_said_to_a_dead_approach_are_not_lost(
 
 
 @pytest.mark.parametrize("events", [15_000, 1], ids=["one execution", "many executions"])
-async def test_answers_given_to_a_dead_approach_are_not_lost(runs: Runs, events: int) -> None:
+async def test_answers_given_to_a_dead_approach_are_not_lost(
+    memory_runs: MemoryRuns, events: int
+) -> None:
     """What a person answered is said to every later approach, once, with what was asked."""
     # BT-05 BY-22
     shown: dict[int, str] = {}
@@ -192,12 +194,12 @@ async def test_answers_given_to_a_dead_approach_are_not_lost(runs: Runs, events:
         return call("ask_user", question="Which ones?") if turn.number == 2 else say("bad")
 
     app = backtracking(wondering, max_history_events=events)
-    async with runs.working(app, cached_transcripts=0):
-        run = await runs.start("it", "3")
+    async with memory_runs.working(app, cached_transcripts=0):
+        run = await memory_runs.start("it", "3")
         question = await asked(run)
         await run.signal("answer", {"request_id": question.request_id, "text": "the blue ones"})
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, len(result.attempts)) == ("good", 2)
     assert "the blue ones" in shown[3]

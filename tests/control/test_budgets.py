@@ -16,13 +16,11 @@ from tests.control.controlled import (
     broken,
     chained,
     recorded,
-    replayed,
     used,
     why,
 )
 from tests.histories import names
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
 from tests.sample import lines
 
 
@@ -149,15 +147,15 @@ async def test_what_results_bring_is_bounded(memory_runs: MemoryRuns, room: int)
     assert why(result).reason == f"max_result_chars ({size}) reached"
 
 
-async def test_the_time_of_a_run_is_bounded(runs: Runs, tmp_path: Path) -> None:
+async def test_the_time_of_a_run_is_bounded(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A tool that is waited for too long ends the run at its limit, with the tool's one result."""
     # BY-09 BY-08
     script = [call("hold", log=str(tmp_path / "log")), say("done")]
-    async with runs.working(chained(script)):
-        run = await runs.start("it", budget={"max_wall_time": 2})
+    async with memory_runs.working(chained(script)):
+        run = await memory_runs.start("it", budget={"max_wall_time": 2})
         result = await run.result()
         found = await run.results()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert ended(result) == ("stopped", None, True)
     assert why(result).reason == "max_wall_time (2 s) reached"
@@ -221,13 +219,13 @@ async def test_retries_of_a_tool_are_bounded(
     assert result.answer == "done"
 
 
-async def test_limits_hold_across_executions(runs: Runs) -> None:
+async def test_limits_hold_across_executions(memory_runs: MemoryRuns) -> None:
     """What was used before the run went on in a new execution is used all the same."""
     # BY-09
-    async with runs.working(chained(endless, max_history_events=1)):
-        run = await runs.start("it", budget={"max_tokens": 99})
+    async with memory_runs.working(chained(endless, max_history_events=1)):
+        run = await memory_runs.start("it", budget={"max_tokens": 99})
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert why(result).reason == "max_tokens (99) would be exceeded"
     assert (result.steps, len(histories) > 2) == (4, True)

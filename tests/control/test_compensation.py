@@ -25,7 +25,7 @@ from tests.sample import TOOLS, lines, note, scripted
 TEXT = ResourceScope(kind="workspace", argument="text")
 
 
-async def test_effects_are_undone_in_reverse(runs: Runs, tmp_path: Path) -> None:
+async def test_effects_are_undone_in_reverse(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Drafts go again, the latest first; a write that nothing undoes is reported."""
     # GR-13 T-30 GR-10
     log = str(tmp_path / "log")
@@ -40,7 +40,7 @@ async def test_effects_are_undone_in_reverse(runs: Runs, tmp_path: Path) -> None
     ]
     app = guarded(script, on_word("no_bad", "bad", "output", on_trip="block"))
 
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert lines(log) == [
         "created one",

@@ -5,9 +5,8 @@ import pytest
 from holdfast import Backtracking, Budget
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.approaches import EXCEEDED, backtracking, purposes, round_of, seen
-from tests.control.controlled import asked, asked_to_resolve, replayed, resolve, stopped, why
+from tests.control.controlled import asked, asked_to_resolve, resolve, stopped, why
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
 
 
 async def test_a_person_may_grant_another_round(memory_runs: MemoryRuns) -> None:
@@ -88,7 +87,7 @@ async def test_one_approach_given_up_is_one_retry(memory_runs: MemoryRuns) -> No
     assert result.confidence == 0.8
 
 
-async def test_old_results_go_in_long_approaches_too(runs: Runs) -> None:
+async def test_old_results_go_in_long_approaches_too(memory_runs: MemoryRuns) -> None:
     """Pruning, new executions and going back together: goal, plan, words and failures stay."""
     # HG-18 PI-05 BT-02 BT-05 BY-22
     shown: dict[int, str] = {}
@@ -103,10 +102,10 @@ async def test_old_results_go_in_long_approaches_too(runs: Runs) -> None:
         return say("good" if number == 3 else f"bad {number}")
 
     app = backtracking(long, max_context_bytes=3_000, max_history_events=1)
-    async with runs.working(app, cached_transcripts=0):
-        run = await runs.start("it", "find the lamp")
+    async with memory_runs.working(app, cached_transcripts=0):
+        run = await memory_runs.start("it", "find the lamp")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, result.steps, len(result.attempts)) == ("good", 18, 2)
     assert all("find the lamp" in words for words in shown.values())

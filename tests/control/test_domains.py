@@ -12,7 +12,6 @@ from tests.control.controlled import (
     asked_to_review,
     chained,
     recorded,
-    replayed,
     resolve,
     stopped,
     used,
@@ -28,21 +27,21 @@ REASON = "Sensitive domain requires human review"
 
 @pytest.mark.parametrize("domain", ["payments", "auth", "pii"])
 async def test_a_sensitive_run_waits_before_its_first_effect(
-    runs: Runs, tmp_path: Path, domain: str
+    memory_runs: MemoryRuns, tmp_path: Path, domain: str
 ) -> None:
     """What only reads runs, the first write waits; approved once, the run goes on to its end."""
     # ES-08 ES-09 ES-10 ES-14
     log = str(tmp_path / "log")
     turn = calls(call("read", log=log, text="r"), call("write", log=log, text="a"))
     app = chained([turn, call("write", log=log, text="b"), told], max_history_events=1)
-    async with runs.working(app):
-        run = await runs.start("it", "pay them", domain=domain)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "pay them", domain=domain)
         review = await asked_to_review(run)
         before = lines(log)
-    async with runs.working(app):
+    async with memory_runs.working(app):
         await run.approve(review.request_id)
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (review.kind, review.action, review.reason) == ("review", "require_approval", REASON)
     assert review.subject == f"domain:{domain}"

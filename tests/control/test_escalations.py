@@ -83,7 +83,7 @@ async def test_more_than_three_retries_pause_a_run(
 MULTIPLE = "Multiple failures indicate unclear requirements"
 
 
-async def test_what_was_waved_through_pauses_again_after_as_much(runs: Runs) -> None:
+async def test_what_was_waved_through_pauses_again_after_as_much(memory_runs: MemoryRuns) -> None:
     """Whoever lets a run go on lets it have three further retries, not any number."""
     app = chained(
         answers,
@@ -93,8 +93,8 @@ async def test_what_was_waved_through_pauses_again_after_as_much(runs: Runs) -> 
         budget=Budget(max_consecutive_failures=50),
         max_history_events=1,
     )
-    async with runs.working(app):
-        run = await runs.start("it", "12")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "12")
         first = await asked_to_resolve(run)
         await resolve(run)
         await asked(run, first)

@@ -99,11 +99,11 @@ async def test_without_one_the_others_hold(
     assert lines(log).count("end beta") == (left_out is LAYERS[1])
 
 
-async def test_a_blocked_input_ends_before_the_model(runs: Runs) -> None:
+async def test_a_blocked_input_ends_before_the_model(memory_runs: MemoryRuns) -> None:
     """No token is spent: the run ends blocked with the reason, and nothing comes after it."""
     # GR-07 GR-10 GR-12 GR-04
-    async with runs.working(guarded([say("done")], LAYERS[0])):
-        run = await runs.start("it", "say alpha")
+    async with memory_runs.working(guarded([say("done")], LAYERS[0])):
+        run = await memory_runs.start("it", "say alpha")
         result, history, _, told = await over(run)
         status = await run.status()
 

@@ -217,7 +217,7 @@ async def test_a_judge_asks_people_itself(runs: Runs) -> None:
 
 
 async def test_a_project_out_of_reach_hides_nothing_that_a_judge_used(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """A run whose goal was judged has begun: its end is a result, with all that was used."""
     # BY-11
@@ -227,7 +227,7 @@ async def test_a_project_out_of_reach_hides_nothing_that_a_judge_used(
         judged_by("critic", "input"),
         project=tmp_path / "gone",
     )
-    found = await ended(runs, app)
+    found = await ended(memory_runs, app)
 
     assert (found.result.status, found.result.usage.input_tokens) == ("failed", 100)
     assert found.result.stop is not None

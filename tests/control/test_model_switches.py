@@ -1,22 +1,21 @@
 """The model that takes over: it stays, and sees nothing of what its forerunner kept."""
 
 from holdfast.testing import Reply, ScriptTurn, call, say
-from tests.control.controlled import asked_models, broken, chained, replayed
+from tests.control.controlled import asked_models, broken, chained
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
 
 
-async def test_a_switch_survives_a_new_execution(runs: Runs) -> None:
+async def test_a_switch_survives_a_new_execution(memory_runs: MemoryRuns) -> None:
     """The run stays with the model that took over, also where it goes on in new executions."""
 
     def second(turn: ScriptTurn) -> Reply:
         return say("two") if turn.number > 3 else call("look", place=str(turn.number))
 
     app = chained(lambda _: broken("unavailable"), second, max_history_events=1)
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.answer, len(histories) > 2) == ("two", True)
     assert [line.rpartition(" ")[2] for line in asked_models(*histories)] == [

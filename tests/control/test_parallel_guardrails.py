@@ -130,7 +130,7 @@ async def test_a_model_under_way_is_cancelled(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("attempt", range(4))
-async def test_a_verdict_may_meet_the_reply(runs: Runs, attempt: int) -> None:
+async def test_a_verdict_may_meet_the_reply(memory_runs: MemoryRuns, attempt: int) -> None:
     """Verdict and reply come at the same time, in any order: the run ends, and never hangs."""
     # GR-08 T-10
     go = asyncio.Event()
@@ -140,7 +140,7 @@ async def test_a_verdict_may_meet_the_reply(runs: Runs, attempt: int) -> None:
         return call("look", place="there")
 
     look = waiting("quick", go, tripped(f"not this {attempt}"), mode="parallel")
-    result, history, *_ = await ended(runs, guarded(ready, look))
+    result, history, *_ = await ended(memory_runs, guarded(ready, look))
 
     assert (result.status, "look" in order(history)) == ("blocked", False)
 
@@ -156,7 +156,7 @@ async def test_a_quick_one_beside_the_model(memory_runs: MemoryRuns) -> None:
 
 
 async def test_what_tools_say_is_looked_at_beside_the_next_turn(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """A bad result of the first turn stops the second turn's write."""  # GR-19 T-29
     log = tmp_path / "log"
@@ -166,7 +166,7 @@ async def test_what_tools_say_is_looked_at_beside_the_next_turn(
         using(call("write", log=str(log), text="x"), USED),
         say("done"),
     ]
-    result, history, *_ = await ended(runs, guarded(script, look))
+    result, history, *_ = await ended(memory_runs, guarded(script, look))
 
     assert (result.status, lines(log)) == ("blocked", [])
     assert order(history).count("guardrail:no_bad") == 1
@@ -195,7 +195,7 @@ async def test_one_that_asks_has_the_model_asked_again(runs: Runs, tmp_path: Pat
     assert order(history).count("guardrail:no_bad") == 1
 
 
-async def test_what_is_cut_off_counts_as_reserved(runs: Runs) -> None:
+async def test_what_is_cut_off_counts_as_reserved(memory_runs: MemoryRuns) -> None:
     """Nobody knows what a model used that was cut off: as much as the call before counts."""
     # GR-08 ES-13
     go = asyncio.Event()
@@ -213,8 +213,8 @@ async def test_what_is_cut_off_counts_as_reserved(runs: Runs) -> None:
         return tripped("not this")
 
     watching = guardrail(layer="input", mode="parallel", watches=("goal", "results"))(look)
-    async with runs.working(guarded(busy, watching)):
-        run = await runs.start("it")
+    async with memory_runs.working(guarded(busy, watching)):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert (result.status, result.usage.input_tokens, result.usage.output_tokens) == (

@@ -26,7 +26,6 @@ from tests.builders import (
 from tests.control.controlled import asked
 from tests.memory.runs import MemoryRuns
 from tests.policy.policies import a_policy, some_facts
-from tests.running import Runs
 from tests.sample import TOOLS, lines, scripted
 
 PLAN = call("submit_plan", goal="tell them", steps=["send it"])
@@ -91,15 +90,17 @@ def test_a_run_that_plans_is_decided_as_one() -> None:
     assert not a_state().planning
 
 
-async def test_a_write_is_denied_until_the_plan_is_approved(runs: Runs, tmp_path: Path) -> None:
+async def test_a_write_is_denied_until_the_plan_is_approved(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Whatever the model says; afterwards each step is decided as ever."""
     # BY-18
     log = str(tmp_path / "log")
     early = calls(call("add", a=1, b=2), call("send", log=log, text="early"))
     late = call("send", log=log, text="late")
     app = scripted([early, PLAN, late, say("done")], tools=[*TOOLS, submit_plan])
-    async with runs.working(app):
-        run = await runs.start("it", "tell them", mode="plan")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "tell them", mode="plan")
         plan = await run.asked_for_approval()
         held = await run.status()
         await run.approve(plan.request_id)

@@ -5,23 +5,22 @@ import pytest
 from holdfast import Budget
 from holdfast.testing import Reply, ScriptTurn, say
 from tests.control.approaches import backtracking, round_of
-from tests.control.controlled import asked_models, recorded, replayed, used, why
+from tests.control.controlled import asked_models, recorded, used, why
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
 
 
 @pytest.mark.parametrize("stop", ["refusal", "content_filter", "max_tokens"])
-async def test_who_declines_to_plan_ends_the_run(runs: Runs, stop: str) -> None:
+async def test_who_declines_to_plan_ends_the_run(memory_runs: MemoryRuns, stop: str) -> None:
     """Nobody carries out "I won't", and nobody shops for a model that would."""
     # FB-07 T-36 T-48 BT-01
 
     def unwilling(turn: ScriptTurn) -> Reply:
         return Reply(text="I won't", stop=stop) if turn.without_tools else say("good")  # pyright: ignore[reportArgumentType] -- one of the causes
 
-    async with runs.working(backtracking(unwilling, [say("good")])):
-        run = await runs.start("it")
+    async with memory_runs.working(backtracking(unwilling, [say("good")])):
+        run = await memory_runs.start("it")
         result = await run.result()
-        histories = await replayed(runs, run)
+        histories = await memory_runs.stories(run)
 
     assert (result.status, why(result).reason) == ("stopped", f"model stopped: {stop}")
     assert len(asked_models(*histories)) == 1

@@ -240,7 +240,7 @@ async def test_a_person_is_asked_before_an_estimate_stops_the_run(memory_runs: M
 
 
 async def test_what_was_done_is_taken_back_before_a_limit_stops_the_run(
-    runs: Runs, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """An answer is blocked at the last step: first the run compensates, then it stops."""
     log = str(tmp_path / "log")
@@ -249,10 +249,10 @@ async def test_what_was_done_is_taken_back_before_a_limit_stops_the_run(
         on_word("no_secret", "secret", "output"),
         budget=Budget(max_steps=2),
     )
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
-        (history,) = await replayed(runs, run)
+        (history,) = await memory_runs.stories(run)
 
     assert (result.status, why(result).reason) == ("stopped", "max_steps (2) reached")
     assert result.answer is None

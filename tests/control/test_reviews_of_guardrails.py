@@ -17,7 +17,6 @@ from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import asked_next, decided, ended, guarded, looking, on_word, over
 from tests.control.test_judges import judged
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
 from tests.sample import lines
 
 
@@ -25,10 +24,10 @@ def improving(turn: ScriptTurn) -> Reply:
     return say(f"version {turn.number}")
 
 
-async def test_an_answer_waits_for_its_review(runs: Runs) -> None:
+async def test_an_answer_waits_for_its_review(memory_runs: MemoryRuns) -> None:
     """It isn't done without; who approves sees the answer, and completes it."""  # GR-27
-    async with runs.working(guarded(improving, review_approval())):
-        run = await runs.start("it")
+    async with memory_runs.working(guarded(improving, review_approval())):
+        run = await memory_runs.start("it")
         (request,) = await run.asked()
         status = await run.status()
         await run.approve(request.request_id, "dana")

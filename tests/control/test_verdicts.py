@@ -5,8 +5,8 @@ import pytest
 from holdfast import Agent, App
 from holdfast.guardrails import judged_by
 from holdfast.testing import say
-from tests.control.controlled import replayed, stopped
-from tests.running import Runs
+from tests.control.controlled import stopped
+from tests.memory.runs import MemoryRuns
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,9 @@ from tests.running import Runs
     ],
     ids=["nothing", "a reason alone", "another name", "words", "neither"],
 )
-async def test_what_is_no_verdict_lets_nothing_pass(runs: Runs, verdict: str, reason: str) -> None:
+async def test_what_is_no_verdict_lets_nothing_pass(
+    memory_runs: MemoryRuns, verdict: str, reason: str
+) -> None:
     """A judge that says neither yes nor no has not decided, and that is a tripwire."""  # T-10
     writer = Agent(
         name="it",
@@ -30,9 +32,9 @@ async def test_what_is_no_verdict_lets_nothing_pass(runs: Runs, verdict: str, re
     )
     critic = Agent(name="critic", instructions="Judge.", models=["scripted:critic"])
     scripts = {"it": [say("done")], "critic": [say(verdict)]}
-    async with runs.working(App(agents=[writer, critic], scripts=scripts)):
-        run = await runs.start("it")
+    async with memory_runs.working(App(agents=[writer, critic], scripts=scripts)):
+        run = await memory_runs.start("it")
         stop = await stopped(run)
-        await replayed(runs, run)
+        await memory_runs.stories(run)
 
     assert stop.reason == f"judged_by_critic can't decide: its agent {reason}"

@@ -22,7 +22,7 @@ from tests.builders import NOW, a_call, a_state, allowed, asked_for, ruled_upon,
 from tests.control.ends import a_guardrail, a_run, a_tripwire, answering, came_to
 from tests.control.guarded import asked_next, decided, ended, guarded, on_word, over
 from tests.memory.runs import MemoryRuns
-from tests.running import Run, Runs
+from tests.running import AnyRun
 from tests.sample import lines
 
 TAIL = "PAY 1,000,000 TO MALLORY"
@@ -47,10 +47,10 @@ def unsure(text: str) -> App:
     return guarded([say("nothing yet"), say(text)], wrong_shape, triggers=triggers, escalates=True)
 
 
-async def shown(run: Run) -> str:
+async def shown(run: AnyRun) -> str:
     """What a person reads of the one request that is open."""
     await run.asked()
-    page = await run.handle.query("pending", {"offset": 0}, result_type=PendingPage)
+    page = await run.query("pending", PendingPage, {"offset": 0})
     (request,) = page.items
     assert isinstance(request, Review | Escalation)
     assert not request.left_out
@@ -61,10 +61,12 @@ async def shown(run: Run) -> str:
 @pytest.mark.parametrize(
     "guardrail", [REVIEWED, ASKED_OUT, ASKED_LAST], ids=["review", "output", "post_action"]
 )
-async def test_an_answer_is_shown_to_its_end(runs: Runs, guardrail: object, text: str) -> None:
+async def test_an_answer_is_shown_to_its_end(
+    memory_runs: MemoryRuns, guardrail: object, text: str
+) -> None:
     """Whoever releases an answer has read all of it, as long as a model can make it."""  # GR-27
-    async with runs.working(guarded([say(text)], guardrail)):  # pyright: ignore[reportArgumentType] -- one of three
-        run = await runs.start("it")
+    async with memory_runs.working(guarded([say(text)], guardrail)):  # pyright: ignore[reportArgumentType] -- one of three
+        run = await memory_runs.start("it")
         read = await shown(run)
         (request,) = await run.asked()
         await decided(run, request, "approve")
@@ -74,10 +76,10 @@ async def test_an_answer_is_shown_to_its_end(runs: Runs, guardrail: object, text
     assert (result.status, result.answer) == ("completed", text)
 
 
-async def test_an_unsure_answer_is_shown_to_its_end(runs: Runs) -> None:
+async def test_an_unsure_answer_is_shown_to_its_end(memory_runs: MemoryRuns) -> None:
     """Whoever lets a doubtful answer out has read all of it."""  # ES-11
-    async with runs.working(unsure(LONG)):
-        run = await runs.start("it")
+    async with memory_runs.working(unsure(LONG)):
+        run = await memory_runs.start("it")
         read = await shown(run)
         await run.signal("resolution", {"request_id": "req-1", "action": "resume"})
         result = await run.result()
@@ -86,13 +88,13 @@ async def test_an_unsure_answer_is_shown_to_its_end(runs: Runs) -> None:
     assert (result.status, result.answer) == ("completed", LONG)
 
 
-async def test_a_call_is_shown_to_its_end(runs: Runs, tmp_path: Path) -> None:
+async def test_a_call_is_shown_to_its_end(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """An argument is shown word for word, each blank of it, before the call and after it."""
     # T-07
     log, text = str(tmp_path / "log"), f"bad{' ' * 6_000}{TAIL}"
     script = [call("write", log=log, text=text), say("done")]
-    async with runs.working(guarded(script, ASKED_BEFORE, ASKED_DONE)):
-        run = await runs.start("it")
+    async with memory_runs.working(guarded(script, ASKED_BEFORE, ASKED_DONE)):
+        run = await memory_runs.start("it")
         before = await shown(run)
         (first,) = await run.asked()
         await decided(run, first, "approve")
@@ -106,11 +108,13 @@ async def test_a_call_is_shown_to_its_end(runs: Runs, tmp_path: Path) -> None:
     assert found.result.status == "completed"
 
 
-async def test_a_call_that_cant_be_shown_is_refused(runs: Runs, tmp_path: Path) -> None:
+async def test_a_call_that_cant_be_shown_is_refused(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
     """Nobody is asked about it, it doesn't run, and the model is told why."""  # T-07
     log = str(tmp_path / "log")
     script = [call("write", log=log, text=f"bad{QUOTES}"), say("done")]
-    found = await ended(runs, guarded(script, ASKED_BEFORE))
+    found = await ended(memory_runs, guarded(script, ASKED_BEFORE))
 
     (failure,) = found.results
     assert isinstance(failure, ToolFailure)

@@ -264,6 +264,7 @@ async def test_a_run_is_sent_while_it_waits(
         (200, '{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "old"}}', "refused 2"),
     ],
 )
+@pytest.mark.slow
 async def test_what_a_collector_refuses_is_one_line(
     tmp_path: Path, status: int, answer: str, said: str
 ) -> None:

@@ -238,6 +238,7 @@ def test_words_that_nobody_sees() -> None:
     assert decode_visible(b"\xff\xfea") == "\ufffd\ufffda"
 
 
+@pytest.mark.slow
 def test_no_character_is_left_that_nobody_sees() -> None:
     """Words can be spelled with any two of them; joiners go too, and each blank is a plain one."""
     every = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))

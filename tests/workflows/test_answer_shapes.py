@@ -8,7 +8,7 @@ from pydantic import BaseModel, field_validator
 from holdfast import Agent, App
 from holdfast.contracts.errors import AppError
 from holdfast.testing import say
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 
 
 class Due(BaseModel):
@@ -24,15 +24,15 @@ class Due(BaseModel):
         return due
 
 
-async def test_an_answer_that_its_own_model_refuses_goes_back(runs: Runs) -> None:
+async def test_an_answer_that_its_own_model_refuses_goes_back(memory_runs: MemoryRuns) -> None:
     """Formats are asserted and validators run; the model hears why, and tries again."""
     # SV-06
     replies = [say(f'{{"due": "{due}"}}') for due in ("tomorrow", "2026-11-22", "2026-11-23")]
     agent = Agent(
         name="it", instructions="Say when it is due.", models=["scripted:it"], output=Due
     )
-    async with runs.working(App(agents=[agent], scripts={"it": replies})):
-        run = await runs.start("it")
+    async with memory_runs.working(App(agents=[agent], scripts={"it": replies})):
+        run = await memory_runs.start("it")
         result = await run.result()
         said = (await run.transcript()).model_dump_json()
 

@@ -6,6 +6,7 @@ from temporalio.client import WorkflowFailureError
 
 from holdfast import Agent, App, ModelUnavailable
 from holdfast.testing import Reply, Script, ScriptTurn, say
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 
@@ -20,23 +21,23 @@ def desk(**scripts: Script) -> App:
     return App(agents=[agent], scripts=scripts)
 
 
-async def test_a_run_asks_the_models_that_its_start_names(runs: Runs) -> None:
+async def test_a_run_asks_the_models_that_its_start_names(memory_runs: MemoryRuns) -> None:
     """The others are as if the agent hadn't them; where none is named all of them are asked."""
     # AD-04
     app = desk(small=[say("small")], large=[say("large")], huge=[say("huge")])
-    async with runs.working(app):
-        plain = await (await runs.start("it")).result()
-        chosen = await (await runs.start("it", models=["scripted:large"])).result()
+    async with memory_runs.working(app):
+        plain = await (await memory_runs.start("it")).result()
+        chosen = await (await memory_runs.start("it", models=["scripted:large"])).result()
 
     assert (plain.answer, plain.model) == ("small", "scripted:small")
     assert (chosen.answer, chosen.model) == ("large", "scripted:large")
 
 
-async def test_the_order_is_that_of_the_start(runs: Runs) -> None:
+async def test_the_order_is_that_of_the_start(memory_runs: MemoryRuns) -> None:
     """Where the first fails the next of those is asked, and no other."""  # AD-04
     app = desk(small=[say("small")], large=[say("large")], broken=down)
-    async with runs.working(app):
-        run = await runs.start("it", models=["scripted:broken", "scripted:large"])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", models=["scripted:broken", "scripted:large"])
         result = await run.result()
 
     assert (result.answer, result.model) == ("large", "scripted:large")

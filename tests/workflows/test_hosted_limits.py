@@ -7,7 +7,8 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.run import RunResult
 from tests.adapters.provider_server import ProviderServer
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRuns
 from tests.sample import add
 from tests.workflows.provider_words import (
     CLAUDE,
@@ -45,11 +46,11 @@ def an_app(model: str, **budget: object) -> App:
     )
 
 
-async def ended(runs: Runs, app: App) -> tuple[RunResult, UsageReport]:
+async def ended(runs: AnyRuns, app: App) -> tuple[RunResult, UsageReport]:
     async with runs.working(app):
         run = await runs.start("it", "How warm is it in Köln?")
         result = await run.result()
-        return result, await run.handle.query("usage", result_type=UsageReport)
+        return result, await run.query("usage", UsageReport)
 
 
 def many(model: str, searches: int) -> JsonObject:
@@ -64,13 +65,13 @@ def many(model: str, searches: int) -> JsonObject:
 @pytest.mark.parametrize("model", [CLAUDE, GPT])
 @pytest.mark.parametrize("searches", [1, 50], ids=["as many as may", "a provider that ignores it"])
 async def test_a_run_ends_when_hosted_calls_have_used_up_its_limit(
-    runs: Runs, provider: ProviderServer, model: str, searches: int
+    memory_runs: MemoryRuns, provider: ProviderServer, model: str, searches: int
 ) -> None:
     """Nobody is asked before they run: so the model isn't asked again."""
     # T-28 BY-24
     provider.answer(many(model, searches))
 
-    result, usage = await ended(runs, an_app(model, max_tool_calls=1))
+    result, usage = await ended(memory_runs, an_app(model, max_tool_calls=1))
 
     assert result.stop is not None
     assert (result.status, result.stop.reason) == ("stopped", "max_tool_calls (1) reached")
@@ -79,15 +80,17 @@ async def test_a_run_ends_when_hosted_calls_have_used_up_its_limit(
     assert len(provider.requests) == 1
 
 
-async def test_what_is_left_bounds_the_next_request(runs: Runs, provider: ProviderServer) -> None:
+async def test_what_is_left_bounds_the_next_request(
+    memory_runs: MemoryRuns, provider: ProviderServer
+) -> None:
     """Calls on either side leave fewer for the provider; in the end it may make none."""
     # T-28
     provider.answer(anthropic("tool_use", *searched("weather"), tool_use("toolu_1", a=1, b=1)))
     provider.answer(anthropic("end_turn", text("18 degrees.")))
-    result, _ = await ended(runs, an_app(CLAUDE, max_tool_calls=5))
+    result, _ = await ended(memory_runs, an_app(CLAUDE, max_tool_calls=5))
     provider.answer(openai(function_call("call_1", a=1, b=1)))
     provider.answer(openai(message("18 degrees.")))
-    other, _ = await ended(runs, an_app(GPT, max_tool_calls=1))
+    other, _ = await ended(memory_runs, an_app(GPT, max_tool_calls=1))
 
     bodies = [received.body for received in provider.requests]
     assert (result.status, other.status) == ("completed", "completed")
@@ -97,7 +100,7 @@ async def test_what_is_left_bounds_the_next_request(runs: Runs, provider: Provid
 
 
 async def test_a_call_beside_hosted_ones_has_to_fit_too(
-    runs: Runs, provider: ProviderServer
+    memory_runs: MemoryRuns, provider: ProviderServer
 ) -> None:
     """One search and two calls are three."""
     # T-28
@@ -110,7 +113,7 @@ async def test_a_call_beside_hosted_ones_has_to_fit_too(
         )
     )
 
-    result, usage = await ended(runs, an_app(CLAUDE, max_tool_calls=2))
+    result, usage = await ended(memory_runs, an_app(CLAUDE, max_tool_calls=2))
 
     assert result.stop is not None
     assert result.stop.reason == "max_tool_calls (2) would be exceeded"
@@ -125,20 +128,20 @@ async def test_a_call_beside_hosted_ones_has_to_fit_too(
     ],
 )
 async def test_what_hosted_calls_cost_counts(
-    runs: Runs, provider: ProviderServer, limit: str, reason: str | None
+    memory_runs: MemoryRuns, provider: ProviderServer, limit: str, reason: str | None
 ) -> None:
     """Five searches cost five cents, whatever their tokens do."""
     # T-28
     provider.answer(many(GPT, 5))
     provider.answer(openai(message("18 degrees.")))
 
-    result, _ = await ended(runs, an_app(GPT, max_cost=limit))
+    result, _ = await ended(memory_runs, an_app(GPT, max_cost=limit))
 
     assert (result.stop and result.stop.reason) == reason
 
 
 async def test_a_hosted_call_without_a_known_price_stops_where_costs_are_limited(
-    runs: Runs, provider: ProviderServer
+    memory_runs: MemoryRuns, provider: ProviderServer
 ) -> None:
     """An unknown price is no price of 0."""
     # T-28 AD-19
@@ -150,7 +153,7 @@ async def test_a_hosted_call_without_a_known_price_stops_where_costs_are_limited
     }
     provider.answer(anthropic("pause_turn", code))
 
-    result, _ = await ended(runs, an_app(CLAUDE, max_cost="9.5"))
+    result, _ = await ended(memory_runs, an_app(CLAUDE, max_cost="9.5"))
 
     assert result.stop is not None
     assert result.stop.reason == "max_cost (9.5) can't be kept"

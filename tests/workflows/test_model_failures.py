@@ -19,7 +19,7 @@ from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say, using
 from holdfast.workflows import failures, options
 from tests.histories import activities, last_attempt, names
 from tests.memory.runs import MemoryRuns
-from tests.running import Run, Runs
+from tests.running import AnyRun, Runs
 from tests.sample import scripted
 
 SPENT = CallUsage(input_tokens=7, estimated_cost=None)
@@ -42,15 +42,15 @@ def unavailable(failures: int, wait: float | None, kind: FailureKind) -> App:
     return scripted(answer)
 
 
-async def usage(run: Run) -> UsageReport:
-    return await run.handle.query("usage", result_type=UsageReport)
+async def usage(run: AnyRun) -> UsageReport:
+    return await run.query("usage", UsageReport)
 
 
-async def test_failed_attempts_are_billed(runs: Runs) -> None:
+async def test_failed_attempts_are_billed(memory_runs: MemoryRuns) -> None:
     """What the attempts before a reply used is in the run's usage, and shown apart."""
     # T-24 BY-47
-    async with runs.working(unavailable(2, 0.01, "overloaded")):
-        run = await runs.start("it")
+    async with memory_runs.working(unavailable(2, 0.01, "overloaded")):
+        run = await memory_runs.start("it")
         result = await run.result()
         report = await usage(run)
 
@@ -58,7 +58,7 @@ async def test_failed_attempts_are_billed(runs: Runs) -> None:
     assert report.failed_usage.input_tokens == 14
 
 
-async def test_a_model_that_fails_for_good_is_billed_too(runs: Runs) -> None:
+async def test_a_model_that_fails_for_good_is_billed_too(memory_runs: MemoryRuns) -> None:
     """Attempts that led nowhere count all the same when the next model takes over."""
     # T-24 LP-09
 
@@ -69,8 +69,8 @@ async def test_a_model_that_fails_for_good_is_billed_too(runs: Runs) -> None:
 
     agent = Agent(name="it", instructions="Go.", models=["scripted:gone", "scripted:it"])
     app = App(agents=[agent], scripts={"gone": [gone], "it": [say("hello")]})
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
         report = await usage(run)
 

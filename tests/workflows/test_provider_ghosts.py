@@ -11,6 +11,7 @@ from holdfast.contracts.model import Strategy
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, tripped
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import activities
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import add
 from tests.workflows.provider_words import GPT, function_call, message, openai, reasoning
@@ -79,7 +80,7 @@ async def test_a_dropped_reply_leaves_no_ghost(
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_a_cut_off_reply_leaves_no_ghost(
-    runs: Runs, provider: ProviderServer, strategy: Strategy
+    memory_runs: MemoryRuns, provider: ProviderServer, strategy: Strategy
 ) -> None:
     """The guardrail is quicker than the model: nobody waits for what OpenAI may still keep."""
     # SS-03 T-24
@@ -93,8 +94,8 @@ async def test_a_cut_off_reply_leaves_no_ghost(
     provider.answer(openai(reasoning("sum"), function_call("call_1", a=2, b=3)))
     provider.answer(openai(function_call("call_2", a=5, b=4)) | {"id": "resp_2"}, delay=30)
     provider.answer(openai(message("It is 5.")) | {"id": "resp_3"})
-    async with runs.working(an_app(guardrails=[look])):
-        run = await runs.start("it", "Add 2 and 3.", strategy=strategy)
+    async with memory_runs.working(an_app(guardrails=[look])):
+        run = await memory_runs.start("it", "Add 2 and 3.", strategy=strategy)
         (request,) = await run.asked()
         await run.approve(request.request_id)
         result = await run.result()

@@ -10,6 +10,7 @@ from holdfast.contracts.model import Strategy
 from holdfast.contracts.transcript import AssistantTurn
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import activities, names
+from tests.memory.runs import MemoryRuns
 from tests.running import DAY, Runs
 from tests.sample import add, look
 from tests.workflows.provider_words import (
@@ -46,7 +47,9 @@ def bodies(provider: ProviderServer, path: str) -> list[JsonObject]:
     return [received.body for received in provider.requests if received.path.endswith(path)]
 
 
-async def test_a_run_changes_its_provider_both_ways(runs: Runs, provider: ProviderServer) -> None:
+async def test_a_run_changes_its_provider_both_ways(
+    memory_runs: MemoryRuns, provider: ProviderServer
+) -> None:
     """With calls and reasoning on either side another provider takes over, and gives back."""
     # AD-04 T-25 T-35
     provider.answer(anthropic("tool_use", thinking("2 + 3"), tool_use("toolu_1", a=2, b=3)))
@@ -54,8 +57,8 @@ async def test_a_run_changes_its_provider_both_ways(runs: Runs, provider: Provid
     provider.answer(openai(reasoning("5 + 4"), function_call("call_2", a=5, b=4)))
     provider.answer(GONE, status=404)
     provider.answer(anthropic("end_turn", thinking("9"), text("It is 9.")))
-    async with runs.working(an_app(CLAUDE, GPT, CLAUDE)):
-        run = await runs.start("it", "Add 2, 3 and 4.")
+    async with memory_runs.working(an_app(CLAUDE, GPT, CLAUDE)):
+        run = await memory_runs.start("it", "Add 2, 3 and 4.")
         result = await run.result()
         found = await run.results()
 
@@ -112,14 +115,18 @@ async def test_a_hosted_tool_is_recorded_and_not_dispatched(
     ],
 )
 async def test_a_model_that_pauses_is_asked_again(
-    runs: Runs, provider: ProviderServer, model: str, half: JsonObject, whole: JsonObject
+    memory_runs: MemoryRuns,
+    provider: ProviderServer,
+    model: str,
+    half: JsonObject,
+    whole: JsonObject,
 ) -> None:
     """A turn that isn't done goes on in the next request, with what was said so far."""
     # BY-49
     provider.answer(half)
     provider.answer(whole)
-    async with runs.working(an_app(model, hosted=[HostedTool(name="web_search")])):
-        run = await runs.start("it", "How warm is it in Köln?")
+    async with memory_runs.working(an_app(model, hosted=[HostedTool(name="web_search")])):
+        run = await memory_runs.start("it", "How warm is it in Köln?")
         result = await run.result()
 
     assert (result.status, result.answer, result.steps) == ("completed", "18 degrees.", 2)
@@ -151,14 +158,18 @@ class Sum(BaseModel):
     ],
 )
 async def test_an_answer_in_a_shape_is_checked_here(
-    runs: Runs, provider: ProviderServer, model: str, wrong: JsonObject, right: JsonObject
+    memory_runs: MemoryRuns,
+    provider: ProviderServer,
+    model: str,
+    wrong: JsonObject,
+    right: JsonObject,
 ) -> None:
     """The provider is told the shape, the answer is checked again, and goes back if it's wrong."""
     # SV-06 SV-08 BY-45
     provider.answer(wrong)
     provider.answer(right)
-    async with runs.working(an_app(model, output=Sum, tools=[])):
-        run = await runs.start("it", "What is 2 + 3?")
+    async with memory_runs.working(an_app(model, output=Sum, tools=[])):
+        run = await memory_runs.start("it", "What is 2 + 3?")
         result = await run.result()
 
     assert result.output == {"parts": [2, 3], "total": 5}
@@ -166,7 +177,9 @@ async def test_an_answer_in_a_shape_is_checked_here(
     assert "json_schema" in str(provider.requests[0].body)
 
 
-async def test_a_container_is_kept_for_the_next_turn(runs: Runs, provider: ProviderServer) -> None:
+async def test_a_container_is_kept_for_the_next_turn(
+    memory_runs: MemoryRuns, provider: ProviderServer
+) -> None:
     """What a provider wants to see again goes back in each request, and is in the result."""
     # AD-10 PS-03 PS-07 PS-13
     first = anthropic("tool_use", tool_use("toolu_1", a=2, b=3))
@@ -174,8 +187,8 @@ async def test_a_container_is_kept_for_the_next_turn(runs: Runs, provider: Provi
     provider.answer({**first, "container": container})
     provider.answer(anthropic("end_turn", text("5")))
     hosted = [HostedTool(name="code_execution")]
-    async with runs.working(an_app(CLAUDE, hosted=hosted)):
-        result = await (await runs.start("it", "What is 2 + 3?")).result()
+    async with memory_runs.working(an_app(CLAUDE, hosted=hosted)):
+        result = await (await memory_runs.start("it", "What is 2 + 3?")).result()
 
     assert "container" not in provider.requests[0].body
     assert provider.requests[1].body["container"] == "container_1"
@@ -187,19 +200,19 @@ CHAINS: list[Strategy] = ["stateless", "previous_response_id", "conversation"]
 
 @pytest.mark.parametrize("events", [1, 15_000], ids=["continued as new", "one execution"])
 async def test_every_strategy_leaves_the_same_record(
-    runs: Runs, provider: ProviderServer, events: int
+    memory_runs: MemoryRuns, provider: ProviderServer, events: int
 ) -> None:
     """Who else keeps the conversation is the provider's business: our record is the same."""
     # SS-01 SS-02 SS-03 SS-04 PS-24 AD-22
     records: list[list[tuple[str, tuple[JsonValue, ...]]]] = []
     inputs: list[list[int]] = []
-    async with runs.working(an_app(GPT, max_history_events=events)):
+    async with memory_runs.working(an_app(GPT, max_history_events=events)):
         for strategy in CHAINS:
             before = len(provider.requests)
             provider.answer(openai(reasoning("sum"), function_call("call_1", a=2, b=3)))
             provider.answer(openai(function_call("call_2", a=5, b=4)))
             provider.answer(openai(message("It is 9.")))
-            run = await runs.start("it", "Add 2, 3 and 4.", strategy=strategy)
+            run = await memory_runs.start("it", "Add 2, 3 and 4.", strategy=strategy)
             result = await run.result()
             said = [i for i in (await run.transcript()).items if isinstance(i, AssistantTurn)]
             records.append([(turn.text, tuple(c.call_id for c in turn.calls)) for turn in said])

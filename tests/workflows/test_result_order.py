@@ -6,13 +6,13 @@ from holdfast import Risk, tool
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 from tests.sample import scripted
 
 DONE_FIRST = (3, 1, 2)
 
 
-async def test_results_stand_in_the_order_of_their_calls(runs: Runs) -> None:
+async def test_results_stand_in_the_order_of_their_calls(memory_runs: MemoryRuns) -> None:
     """The third call is done first, then the first, then the second: the model reads 1, 2, 3."""
     # SM-03 T-21
     begun, done = ({number: asyncio.Event() for number in DONE_FIRST} for _ in range(2))
@@ -41,8 +41,8 @@ async def test_results_stand_in_the_order_of_their_calls(runs: Runs) -> None:
             read.append(result.data)
         return say("done")
 
-    async with runs.working(scripted(script, tools=(finish,))):
-        result = await (await runs.start("it")).result()
+    async with memory_runs.working(scripted(script, tools=(finish,))):
+        result = await (await memory_runs.start("it")).result()
 
     assert result.status == "completed"
     assert tuple(ended) == DONE_FIRST

@@ -82,12 +82,12 @@ async def test_the_answer_of_the_receiver_is_the_result_of_the_call(
     assert "a goal of ours" not in first.text
 
 
-async def test_the_record_says_that_an_answer_is_awaited(runs: Runs) -> None:
+async def test_the_record_says_that_an_answer_is_awaited(memory_runs: MemoryRuns) -> None:
     """History has who hands over to whom, and for how long, before the receiver begins."""
     # HO-06 HO-10
     app = office([TRANSFER, say("Done.")], [say("It is charged.")])
-    async with runs.working(app):
-        run = await runs.start("triage")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage")
         await run.result()
         story = await run.story()
 

@@ -11,6 +11,7 @@ from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.views import status
 from tests.builders import NOW, a_call, a_reply, a_state, an_attempt
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
 SMALL, LARGE = "scripted:small", "scripted:large"
@@ -61,12 +62,12 @@ def test_the_status_names_the_model_that_a_route_has_asked() -> None:
     assert [status(one).model for one in (first, second, over)] == [SMALL, LARGE, "scripted:it"]
 
 
-async def test_a_stronger_model_takes_over_where_calls_fail(runs: Runs) -> None:
+async def test_a_stronger_model_takes_over_where_calls_fail(memory_runs: MemoryRuns) -> None:
     """After so many failures in a row the other model is asked, within what the agent allows."""
     # AD-04 BY-61
     app = desk(Route(model=LARGE, after_failures=2), small=looking, large=lambda _: say("large"))
-    async with runs.working(app):
-        run = await runs.start("it")
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
         result = await run.result()
 
     assert (result.answer, result.model, result.steps) == ("large", LARGE, 3)
@@ -89,23 +90,23 @@ async def test_what_was_called_says_who_goes_on(runs: Runs) -> None:
     assert [turn.model for turn in trace.turns] == [SMALL, LARGE, SMALL]
 
 
-async def test_where_the_routed_model_fails_the_chain_is_asked(runs: Runs) -> None:
+async def test_where_the_routed_model_fails_the_chain_is_asked(memory_runs: MemoryRuns) -> None:
     """A route is a wish: the run goes on with the model whose turn it was."""
     # AD-04 FB-05
     app = desk(Route(model=LARGE), small=lambda _: say("small"), large=gone)
-    async with runs.working(app):
-        result = await (await runs.start("it")).result()
+    async with memory_runs.working(app):
+        result = await (await memory_runs.start("it")).result()
 
     assert (result.answer, result.model) == ("small", SMALL)
 
 
-async def test_a_start_keeps_the_routes_to_its_models(runs: Runs) -> None:
+async def test_a_start_keeps_the_routes_to_its_models(memory_runs: MemoryRuns) -> None:
     """What a start doesn't name isn't asked, by no route either."""
     # AD-04
     app = desk(Route(model=LARGE), small=lambda _: say("small"), large=lambda _: say("large"))
-    async with runs.working(app):
-        both = await (await runs.start("it")).result()
-        one = await (await runs.start("it", models=[SMALL])).result()
+    async with memory_runs.working(app):
+        both = await (await memory_runs.start("it")).result()
+        one = await (await memory_runs.start("it", models=[SMALL])).result()
 
     assert (both.answer, one.answer) == ("large", "small")
 

@@ -12,7 +12,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools.values.answers import describe_fitting, find_answer_flaw
 from tests.builders import LATER, NOW
-from tests.running import Runs
+from tests.memory.runs import MemoryRuns
 from tests.sample import scripted
 
 
@@ -200,7 +200,7 @@ def test_what_fits_is_said_in_a_few_words(schema: JsonObject, said: str) -> None
     ],
 )
 async def test_a_wrong_answer_is_refused_and_the_request_stays_open(
-    runs: Runs, called: Reply, wrong: str, right: str, value: JsonValue
+    memory_runs: MemoryRuns, called: Reply, wrong: str, right: str, value: JsonValue
 ) -> None:
     """Every argument is shown; the answer that fits is the result, as what the tool returns."""
     # PF-16
@@ -210,8 +210,8 @@ async def test_a_wrong_answer_is_refused_and_the_request_stays_open(
         seen.append(turn.last(called.calls[0][0]))
         return say("done")
 
-    async with runs.working(scripted([called, end], tools=[confirm, choose, plan])):
-        run = await runs.start("it")
+    async with memory_runs.working(scripted([called, end], tools=[confirm, choose, plan])):
+        run = await memory_runs.start("it")
         (question,) = await run.asked()
         await run.signal("answer", {"request_id": "req-1", "text": wrong})
         (refusal,) = await run.refusals(1)
