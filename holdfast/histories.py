@@ -51,6 +51,23 @@ async def fetch(
     return tuple(found)
 
 
+async def fetch_from(client: Client, run_id: str, first: str) -> tuple[WorkflowHistory, ...]:
+    """
+    Return the histories of a run from its *first* execution on, and of none that has its id now.
+
+    What the server no longer keeps is left out. Raises RPCError when it doesn't keep the first.
+    """
+    found = [await _fetch(client, run_id, first)]
+    while later := _execution_after(found[-1]):
+        try:
+            found.append(await _fetch(client, run_id, later))
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                break
+            raise
+    return tuple(found)
+
+
 class Recorded(NamedTuple):
     """An event of a history, and the execution in which it happened."""
 
@@ -201,3 +218,8 @@ def _workflow_id(history: JsonObject, path: Path) -> str:
 def _execution_before(history: WorkflowHistory) -> str:
     started = history.events[0].workflow_execution_started_event_attributes
     return started.continued_execution_run_id
+
+
+def _execution_after(history: WorkflowHistory) -> str:
+    ended = history.events[-1].workflow_execution_continued_as_new_event_attributes
+    return ended.new_execution_run_id

@@ -2,6 +2,9 @@
 
 from typing import Protocol
 
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
@@ -19,8 +22,8 @@ _OVER = {
     WorkflowExecutionStatus.TIMED_OUT,
 }
 
-MAX_EARLIER_EXECUTIONS = 20
-"""How many are looked at for one that began, and as many that failed."""
+MAX_FAILED_EXECUTIONS = 20
+"""So many that failed are looked at for one that began; all that ended otherwise are."""
 
 NEVER_BEGAN = "never began"
 """What an execution says of itself that had an input which it couldn't use."""
@@ -30,11 +33,11 @@ class EarlierSessions(Protocol):
     """Knows the executions that a session had before."""
 
     async def find(self, session_id: str, own: str) -> tuple[Execution, ...]:
-        """Return those that are over, the latest first, without the asker's *own*."""
+        """Return those that it had, the latest first, without the asker's *own*."""
         ...
 
     async def read(self, execution: Execution) -> ArchivedSession | None:
-        """Return how one was left; null where it never began, or nobody has it any more."""
+        """Return how one was left; null where it goes on, never began, or nobody has it."""
         ...
 
 
@@ -45,34 +48,48 @@ class TemporalEarlierSessions:
         self._client = client
 
     async def find(self, session_id: str, own: str) -> tuple[Execution, ...]:
-        """Return those that are over, the latest first, without the asker's *own*."""
+        """Return those that it had, the latest first, without the asker's *own*."""
         query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
         # Those that were refused have failed: however many there are, they hide no others.
         found = [
             one
-            for status in ("!=", "=")
+            for status, limit in (("!=", None), ("=", MAX_FAILED_EXECUTIONS))
             async for one in self._client.list_workflows(
-                f"{query} AND ExecutionStatus {status} 'Failed'", limit=MAX_EARLIER_EXECUTIONS
+                f"{query} AND ExecutionStatus {status} 'Failed'", limit=limit
             )
         ]
         found.sort(key=lambda one: one.start_time, reverse=True)
-        named = [Execution(session_id, one.run_id) for one in found if one.run_id != own]
-        return tuple([one for one in named if await self._is_over(one)])
+        return tuple(Execution(session_id, one.run_id) for one in found if one.run_id != own)
 
     async def _is_over(self, execution: Execution) -> bool:
         """Whether it is over and wasn't continued, as the server itself says: lists are late."""
+        named = WorkflowExecution(workflow_id=execution.run_id, run_id=execution.id)
+        # The SDK reads search attributes as well, which may be labelled falsely.
+        request = DescribeWorkflowExecutionRequest(
+            namespace=self._client.namespace, execution=named
+        )
         try:
-            known = await self._client.get_workflow_handle(
-                execution.run_id, run_id=execution.id
-            ).describe()
+            known = await self._client.workflow_service.describe_workflow_execution(request)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
             return False
-        return known.status in _OVER
+        return known.workflow_execution_info.status in _OVER
+
+    async def _has_begun(self, execution: Execution) -> bool:
+        """Whether a worker ever took it: of any other nobody can say how it was left."""
+        handle = self._client.get_workflow_handle(execution.run_id, run_id=execution.id)
+        return any(
+            [
+                event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+                async for event in handle.fetch_history_events()
+            ]
+        )
 
     async def read(self, execution: Execution) -> ArchivedSession | None:
         """Return how one was left; raises ApplicationError where that can't be told yet."""
+        if not await self._is_over(execution):
+            return None
         digests = await find_last_digests(self._client, execution)
         for digest in ("", *digests):
             try:
@@ -90,7 +107,7 @@ class TemporalEarlierSessions:
                 if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
             except RPCError as error:
-                if error.status is RPCStatusCode.NOT_FOUND:
+                if error.status is RPCStatusCode.NOT_FOUND or not await self._has_begun(execution):
                     return None
                 raise ApplicationError(f"nobody says how it was left: {error}") from None
         if not digests:

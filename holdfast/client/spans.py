@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 
 from temporalio.client import Client, WorkflowHistory
+from temporalio.service import RPCError
 
+from holdfast import histories
+from holdfast.client.rpc_errors import translate_error
 from holdfast.client.run import Run
 from holdfast.contracts.errors import HoldfastError
+from holdfast.trace.background_tasks import BackgroundTask
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans.forms import join_parts
 from holdfast.trace.spans.tree import span_tree
@@ -31,6 +35,14 @@ async def join_spans(client: Client, trace: Trace, *, reasoning: bool) -> SpanTr
     """Return one tree of a run that was read already."""
     parts: dict[str, SpanTree] = {}
     for work in trace.background_tasks:
-        if work.kind == "child" and work.run_id and work.started_at is not None:
-            parts[work.run_id] = await read_spans(client, work.run_id, reasoning=reasoning)
+        if work.execution:
+            part = parse_trace(work.run_id, await _fetch_part(client, work))
+            parts[work.run_id] = await join_spans(client, part, reasoning=reasoning)
     return join_parts(span_tree(trace, reasoning=reasoning), parts)
+
+
+async def _fetch_part(client: Client, work: BackgroundTask) -> tuple[WorkflowHistory, ...]:
+    try:
+        return await histories.fetch_from(client, work.run_id, work.execution)
+    except RPCError as error:
+        raise translate_error(error, client, work.run_id) from None

@@ -51,8 +51,9 @@ class BackgroundTask:
     `undo`: the tool `name` took back the call `call_id`. `command`: the tool `name` ran a command
     for `guardrail`. `notice`: somebody was told of a request. `project`: its files were opened,
     kept or put back. `child`: the agent `name` did a part, in the run `run_id`, or judged for
-    `guardrail`. `about` says on one line what it was about, `came_to` what it came to, once it has
-    ended. `output` is what a judge answered, `ledger` what a child has used, if it says so.
+    `guardrail`; `execution` is where that began, for anybody may give another run its id. `about`
+    says on one line what it was about, `came_to` what it came to, once it has ended. `output` is
+    what a judge answered, `ledger` what a child has used, if it says so.
     """
 
     key: str
@@ -63,6 +64,7 @@ class BackgroundTask:
     call_id: str = ""
     guardrail: str = ""
     run_id: str = ""
+    execution: str = ""
     task_queue: str = ""
     started_at: datetime | None = None
     ended_at: datetime | None = None

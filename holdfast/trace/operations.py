@@ -75,8 +75,8 @@ class Work(Protocol):
     @property
     def beside(self) -> bool: ...
 
-    def start(self, attempts: int, began: datetime, /) -> None:
-        """Take that so many attempts have begun, the first of them then."""
+    def start(self, attempts: int, began: datetime, execution: str = "", /) -> None:
+        """Take that so many attempts have begun, the first then; a child run in an *execution*."""
         ...
 
     def end(self, outcome: Outcome, /) -> None:
@@ -237,7 +237,7 @@ class OperationReader:
         key = self._chronicle.build_key(started.initiated_event_id)
         _, work = self._open.get(key, (None, None))
         if work is not None:
-            work.start(1, read_time(event))
+            work.start(1, read_time(event), started.workflow_execution.run_id)
 
     def _on_child_end(self, event: HistoryEvent) -> None:
         ended: _ChildEnd = getattr(event, event.WhichOneof("attributes") or "")

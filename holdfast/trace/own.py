@@ -77,8 +77,11 @@ class _EntryWork(Generic[EntryT]):
         self._entries, self._place = chronicle.entries, len(chronicle.entries)
         chronicle.entries.append(entry)
 
-    def start(self, attempts: int, began: datetime) -> None:
-        self._change(replace(self._entry, started_at=began, attempts=attempts))
+    def start(self, attempts: int, began: datetime, execution: str = "") -> None:
+        entry = replace(self._entry, started_at=began, attempts=attempts)
+        if isinstance(entry, BackgroundTask):
+            entry = replace(entry, execution=execution)
+        self._change(entry)
 
     def end(self, outcome: Outcome) -> None:
         self._change(self._conclude(replace(self._entry, ended_at=outcome.at), outcome))

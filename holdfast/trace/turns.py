@@ -51,7 +51,7 @@ class TurnWork:
         )
         self._place = chronicle.begin_turn(self._turn)
 
-    def start(self, attempts: int, _began: datetime) -> None:
+    def start(self, attempts: int, _began: datetime, _execution: str = "") -> None:
         self._change(replace(self._turn, attempts=attempts))
 
     def end(self, outcome: Outcome) -> None:
@@ -161,7 +161,7 @@ class _CallWork:
         self._call_id = call_id
         self._companion = companion
 
-    def start(self, attempts: int, began: datetime) -> None:
+    def start(self, attempts: int, began: datetime, _execution: str = "") -> None:
         if (call := self._chronicle.find_call(self._call_id)) is not None:
             ran = call.find_auxiliary_call(self._companion) or call
             self._put(call, replace(ran, started_at=began, attempts=attempts))
@@ -200,7 +200,7 @@ class _LocalCall:
         self._operation = operation
         self._attempts = 0
 
-    def start(self, attempts: int, _began: datetime) -> None:
+    def start(self, attempts: int, _began: datetime, _execution: str = "") -> None:
         self._attempts = attempts
 
     def end(self, outcome: Outcome) -> None:

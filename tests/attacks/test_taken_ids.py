@@ -1,0 +1,81 @@
+"""Ids that strangers give to what they start, once what had them is over."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from temporalio.client import WorkflowFailureError
+
+from holdfast import App
+from holdfast.activities.sessions.archive import DirectoryArchive
+from holdfast.activities.sessions.earlier import MAX_FAILED_EXECUTIONS
+from holdfast.client import Holdfast
+from holdfast.client.archiving import ArchiveSweep
+from holdfast.testing import call, say
+from tests.holdfast.unreadable import start_unreadable
+from tests.running import Runs
+from tests.sample import scripted
+from tests.sessions.talkative import echo
+from tests.sessions.talking import Talks
+from tests.workflows.delegating import FOUND, ask, desk
+
+
+async def test_who_takes_the_id_of_a_part_is_not_in_the_trace_of_its_whole(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """The part is, with all of its executions: also in the archive, where it stays for good."""
+    made = desk([ask("tides"), say("It is so.")], [call("look", place="the shore"), FOUND])
+    agents = [replace(one, max_history_events=1) for one in made.agents]
+    app = App(agents=agents, scripts=made.scripts)
+    async with runs.working(app):
+        run = await runs.start("desk")
+        await run.result()
+        name = f"{run.handle.id}.1-researcher"
+        forged = {"agent": "researcher", "input": "forged", "tenant": "evil"}
+        stranger = await runs.client.start_workflow(
+            "AgentRun", forged, id=name, task_queue=runs.queue
+        )
+        await stranger.result()
+        tree = await Holdfast(runs.client).trace(run.handle.id)
+        sweep = ArchiveSweep(runs.client, DirectoryArchive(tmp_path), runs.queue)
+        whole = f"{run.handle.id}.{await run.execution()}"
+        while not (kept := [*tmp_path.rglob(f"{whole}/trace.json")]):
+            await asyncio.sleep(0.1)
+            await sweep.sweep()
+
+    for told in (tree.model_dump_json(), *(one.read_text(encoding="utf-8") for one in kept)):
+        assert "the shore" in told
+        assert "forged" not in told
+
+
+@pytest.mark.parametrize(("archived", "labelled"), [(True, False), (False, False), (False, True)])
+async def test_what_no_worker_took_keeps_no_session_closed(
+    runs: Runs, tmp_path: Path, archived: bool, labelled: bool
+) -> None:
+    """Starts in its name on a queue of nobody's, more than are looked at; unreadable ones too."""
+    # SE-02
+    talks = Talks(runs, f"file:{tmp_path}" if archived else None)
+    async with talks.working(scripted(echo)):
+        talk = talks.talk(tenant="acme")
+        await talk.exchange("m-1", "one")
+        await talk.close()
+        for _ in range(MAX_FAILED_EXECUTIONS + 1):
+            if labelled:
+                await start_unreadable(runs.client, talk.id, "AgentSession")
+            else:
+                await runs.client.start_workflow(
+                    "AgentSession",
+                    {"agent": "it", "tenant": "evil"},
+                    id=talk.id,
+                    task_queue=f"{runs.queue}-nobody",
+                )
+            await talk.handle.terminate()
+        stranger = talks.talk(talk.id, tenant="evil")
+        await stranger.say("e-1", "mine")
+        with pytest.raises(WorkflowFailureError) as refused:
+            await asyncio.wait_for(stranger.handle.result(), 60)
+        answer = await asyncio.wait_for(talk.exchange("m-2", "two"), 60)
+
+    assert "there is no session" in str(refused.value.cause)
+    assert answer == "one + two"
