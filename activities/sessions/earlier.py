@@ -76,16 +76,6 @@ class TemporalEarlierSessions:
             return False
         return known.workflow_execution_info.status in _OVER
 
-    async def _has_begun(self, execution: Execution) -> bool:
-        """Whether a worker ever took it: of any other nobody can say how it was left."""
-        handle = self._client.get_workflow_handle(execution.run_id, run_id=execution.id)
-        return any(
-            [
-                event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-                async for event in handle.fetch_history_events()
-            ]
-        )
-
     async def read(self, execution: Execution) -> ArchivedSession | None:
         """Return how one was left; raises ApplicationError where that can't be told yet."""
         if not await self._is_over(execution):
@@ -107,7 +97,9 @@ class TemporalEarlierSessions:
                 if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
             except RPCError as error:
-                if error.status is RPCStatusCode.NOT_FOUND or not await self._has_begun(execution):
+                if error.status is RPCStatusCode.NOT_FOUND or not await has_begun(
+                    self._client, execution
+                ):
                     return None
                 raise ApplicationError(f"nobody says how it was left: {error}") from None
         if not digests:
@@ -115,3 +107,14 @@ class TemporalEarlierSessions:
         raise ApplicationError(
             f"session {execution.run_id!r} withholds what its models said", type="InvalidInput"
         )
+
+
+async def has_begun(client: Client, execution: Execution) -> bool:
+    """Whether a worker ever took it: of any other nobody can say how it was left."""
+    handle = client.get_workflow_handle(execution.run_id, run_id=execution.id)
+    return any(
+        [
+            event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+            async for event in handle.fetch_history_events()
+        ]
+    )

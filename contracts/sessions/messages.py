@@ -52,13 +52,15 @@ class MessageSignal(Inbound):
     """
     The signal `message` and the update `send`: what a person says to a session.
 
-    A `message_id` that was taken before changes nothing, whatever the words are.
+    A `message_id` that was taken before changes nothing, whatever the words are. With a `tenant`
+    it is taken by a session of that one alone.
     """
 
     message_id: Name
     text: MessageText
     actor: Actor | None = None
     metadata: Metadata = Field(default_factory=dict)
+    tenant: Tenant | None = None
 
 
 MessageState: TypeAlias = Literal["unknown", "queued", "working", "waiting", "done"]

@@ -16,6 +16,7 @@ from holdfast.cli.screen import Screen
 from holdfast.client import Holdfast, MessageRefused, NoWorker, RunEvent, Session
 from holdfast.client.event_data import TextDelta, TextReset, ToolStarted
 from holdfast.client.live import LIVE_SECONDS
+from holdfast.client.session import find_begun
 from holdfast.client.stream import EventStream, open_stream
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
@@ -272,7 +273,10 @@ async def _show_session(holdfast: Holdfast, name: str, *, as_json: bool) -> None
     """Show a session to whoever reads the namespace, which is all that this command asks."""
     if not is_run_id(name):
         raise HoldfastError(f"{RUN_ID_RULE}: {name!r} is no session")
-    report = await holdfast.session(name, agent="any").report()
+    begun = await anext(find_begun(holdfast.client, name), None)
+    if begun is None:
+        raise HoldfastError(f"there is no session {name!r}: 'holdfast sessions' lists them")
+    report = begun.report
     talk = holdfast.session(name, agent=report.agent, tenant=report.tenant)
     page = await talk.conversation()
     if as_json:

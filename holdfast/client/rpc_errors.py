@@ -1,19 +1,27 @@
-"""What a server says when it can't do what it was asked, in words that say what to do."""
+"""Asking runs, and what a server says when it can't do that, in words that say what to do."""
 
+from datetime import timedelta
 from typing import TypeVar
 
 from pydantic import TypeAdapter
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
+from holdfast.activities.runs import REPLAY_FAILED
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError, NoWorker
 from holdfast.trace.payloads import decode
 
 Answer = TypeVar("Answer")
 
 START_A_WORKER = "start one with 'holdfast dev APP' or 'holdfast worker APP'"
+
+RPC_TIMEOUT = timedelta(seconds=3)
+"""A worker that is there answers within milliseconds, unless it has to replay a long run."""
+
+QUERY_ATTEMPTS = 3
 
 _NO_ANSWER = {
     RPCStatusCode.CANCELLED,
@@ -47,6 +55,37 @@ def read_answer(run: str, said: RawValue, type: TypeAdapter[Answer]) -> Answer:
     if answer is None:
         raise unreadable(run)
     return answer
+
+
+async def ask(
+    client: Client,
+    run: tuple[str, str | None],
+    name: str,
+    type: TypeAdapter[Answer],
+    *arguments: JsonObject,
+) -> Answer:
+    """
+    Ask a run by one of its queries, in an execution or its latest.
+
+    Raises NoWorker where nobody of ours answers, HoldfastError where there is no such run.
+    """
+    run_id, execution = run
+    handle = client.get_workflow_handle(run_id, run_id=execution)
+    for _ in range(QUERY_ATTEMPTS):
+        try:
+            answer = await handle.query(
+                name, args=arguments, result_type=RawValue, rpc_timeout=RPC_TIMEOUT
+            )
+        except WorkflowQueryFailedError as error:
+            if REPLAY_FAILED not in str(error):
+                raise NoWorker(f"run {run_id!r} can't be asked yet: {error}") from None
+        except RPCError as error:
+            if is_without_worker(error):
+                break
+            raise translate_error(error, client, run_id) from None
+        else:
+            return read_answer(run_id, answer, type)
+    raise no_worker(run_id)
 
 
 def translate_error(error: RPCError, client: Client, run: str) -> HoldfastError | RPCError:

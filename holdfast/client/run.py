@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from datetime import timedelta
 from typing import Literal, TypeVar
 
 from pydantic import TypeAdapter
@@ -14,7 +13,6 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowHistory,
-    WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -22,14 +20,13 @@ from temporalio.common import RawValue
 from temporalio.service import RPCError
 
 from holdfast import histories
-from holdfast.activities.runs import REPLAY_FAILED
 from holdfast.client.events import RunEvent
 from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.messages import build, is_name, name_request
 from holdfast.client.rpc_errors import (
+    RPC_TIMEOUT,
     START_A_WORKER,
-    is_without_worker,
-    no_worker,
+    ask,
     read_answer,
     translate_error,
     unreadable,
@@ -59,11 +56,6 @@ _STATUS = TypeAdapter(StatusReport)
 _USAGE = TypeAdapter(UsageReport)
 _RESULT = TypeAdapter(RunResult)
 _OUTCOME = TypeAdapter(MessageOutcome)
-
-RPC_TIMEOUT = timedelta(seconds=3)
-"""A worker that is there answers within milliseconds, unless it has to replay a long run."""
-
-QUERY_ATTEMPTS = 3
 
 _MAX_PAGES = 1_000  # whoever answers in a run's place may have no end
 
@@ -286,24 +278,11 @@ class Run:
 
     async def query(self, name: str, type: TypeAdapter[Answer], *arguments: JsonObject) -> Answer:
         """Ask the run by one of its queries (docs/plain_client.md)."""
-        handle = self._client.get_workflow_handle(self.id)
-        for _ in range(QUERY_ATTEMPTS):
-            try:
-                answer = await handle.query(
-                    name, args=arguments, result_type=RawValue, rpc_timeout=RPC_TIMEOUT
-                )
-            except WorkflowQueryFailedError as error:
-                if REPLAY_FAILED not in str(error):
-                    await self.describe()
-                    raise NoWorker(f"run {self.id!r} can't be asked yet: {error}") from None
-            except RPCError as error:
-                if is_without_worker(error):
-                    break
-                raise translate_error(error, self._client, self.id) from None
-            else:
-                return read_answer(self.id, answer, type)
-        await self.describe()
-        raise no_worker(self.id)
+        try:
+            return await ask(self._client, (self.id, None), name, type, *arguments)
+        except NoWorker:
+            await self.describe()
+            raise
 
     async def signal(self, name: str, message: Inbound) -> None:
         """Send a signal; what it comes to shows `status`."""

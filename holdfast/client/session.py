@@ -1,10 +1,14 @@
 """One session, as those who talk in it see it: it opens when something is said."""
 
 import asyncio
-from typing import TypedDict
+from collections.abc import AsyncGenerator
+from typing import NamedTuple, TypedDict
 from uuid import uuid4
 
 from pydantic import JsonValue, TypeAdapter
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -15,11 +19,21 @@ from temporalio.client import (
     WorkflowUpdateStage,
 )
 from temporalio.common import RawValue, WorkflowIDConflictPolicy
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
+from holdfast.activities.callers import Execution
+from holdfast.activities.sessions.earlier import NEVER_BEGAN, has_begun
 from holdfast.client.messages import build
-from holdfast.client.rpc_errors import no_worker, read_answer, translate_error
-from holdfast.client.run import RPC_TIMEOUT, Run
+from holdfast.client.rpc_errors import (
+    RPC_TIMEOUT,
+    Answer,
+    ask,
+    no_worker,
+    read_answer,
+    translate_error,
+)
+from holdfast.client.run import Run
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import HoldfastError, MessageRefused, NoWorker
 from holdfast.contracts.run import RunResult
@@ -56,6 +70,20 @@ class SessionOptions(TypedDict, total=False):
     stream: bool | None
 
 
+class BegunSession(NamedTuple):
+    """An execution of a session that began, and what it says of the session."""
+
+    execution: str
+    report: SessionReport
+
+
+class _Known(NamedTuple):
+    """The latest execution of an id when it was looked for, and the latest that began."""
+
+    latest: str
+    begun: str
+
+
 class Session:
     """
     One session, which need not be open: what is said opens it.
@@ -67,7 +95,7 @@ class Session:
     def __init__(self, client: Client, queue: str, session_id: str, brief: SessionInput) -> None:
         self.run = Run(client, session_id)
         self._client, self._queue, self._brief = client, queue, brief
-        self._checked = False
+        self._known = _Known("", "")
 
     @property
     def id(self) -> str:
@@ -89,8 +117,14 @@ class Session:
         another tenant's.
         """
         name = message_id or uuid4().hex
-        message = build(MessageSignal, message_id=name, text=text, actor=actor, metadata=metadata)
-        await self._require_tenant()
+        message = build(
+            MessageSignal,
+            message_id=name,
+            text=text,
+            actor=actor,
+            metadata=metadata,
+            tenant=self._brief.tenant,
+        )
         receipt = await self._send(message)
         if receipt.state == "refused":
             raise MessageRefused(receipt.reason, receipt.code)
@@ -129,7 +163,7 @@ class Session:
 
     async def outcome(self, message_id: str) -> OutcomeReport:
         """Return where the work on a message stands, and what it came to."""
-        return await self.run.query("outcome", _OUTCOME, {"message_id": message_id})
+        return await self._ask("outcome", _OUTCOME, {"message_id": message_id})
 
     async def conversation(self, offset: int | None = None, limit: int = 1000) -> ConversationPage:
         """
@@ -137,13 +171,14 @@ class Session:
 
         What it carries no longer is asked of its earlier executions, while the server keeps them.
         """
-        await self._require_tenant(open_alone=False)
-        page = await self._read_page(offset or 0, limit)
+        wanted: JsonObject = {"offset": offset or 0, "limit": limit}
+        page = await self._ask("conversation", _PAGE, wanted)
         if offset is None or page.first_offset <= offset:
             return page
         first, items = page.first_offset, page.items
-        for execution in await self._find_earlier_executions():
-            older = await self._read_older_page(offset, limit, execution)
+        async for begun in find_begun(self._client, self.id):
+            named = (self.id, begun.execution)
+            older = await ask(self._client, named, "conversation", _PAGE, wanted)
             missing = older.items[: max(first - older.first_offset, 0)]
             if missing:
                 reaches = older.first_offset + len(missing) == first
@@ -152,61 +187,31 @@ class Session:
                 break
         return ConversationPage(first_offset=first, items=items[:limit], total=page.total)
 
-    async def _read_page(self, offset: int, limit: int) -> ConversationPage:
-        return await self.run.query("conversation", _PAGE, {"offset": offset, "limit": limit})
-
-    async def _read_older_page(self, offset: int, limit: int, execution: str) -> ConversationPage:
-        handle = self._client.get_workflow_handle(self.id, run_id=execution)
-        wanted = {"offset": offset, "limit": limit}
-        try:
-            answer = await handle.query(
-                "conversation", wanted, result_type=RawValue, rpc_timeout=RPC_TIMEOUT
-            )
-        except RPCError as error:
-            raise translate_error(error, self._client, self.id) from None
-        return read_answer(self.id, answer, _PAGE)
-
-    async def _find_earlier_executions(self) -> list[str]:
-        """Return those before the latest, the latest first, without those that were refused."""
-        query = f"WorkflowId = '{self.id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
-        latest = (await self.run.describe()).run_id
-        found = [
-            one
-            async for one in self._client.list_workflows(query)
-            if one.run_id != latest and one.status is not WorkflowExecutionStatus.FAILED
-        ]
-        return [one.run_id for one in sorted(found, key=lambda one: one.start_time, reverse=True)]
-
     async def report(self) -> SessionReport:
         """Return what the session is, and how far it is."""
-        return await self.run.query("session", _REPORT)
+        return await self._ask("session", _REPORT)
+
+    async def _ask(self, name: str, type: TypeAdapter[Answer], *arguments: JsonObject) -> Answer:
+        return await ask(self._client, (self.id, await self._find_own()), name, type, *arguments)
+
+    async def _find_own(self) -> str:
+        """
+        Return its latest execution that began; raises HoldfastError for that of another tenant.
+
+        Whoever was refused the session had an execution too, which says nothing of it.
+        """
+        latest = (await describe(self._client, self.id)).execution.run_id
+        if latest != self._known.latest:
+            begun = await anext(find_begun(self._client, self.id), None)
+            if begun is None or begun.report.tenant != self._brief.tenant:
+                raise HoldfastError(f"there is no session {self.id!r} of this tenant")
+            self._known = _Known(latest, begun.execution)
+        return self._known.begun
 
     async def close(self, reason: str | None = None, *, by: str | None = None) -> None:
         """Have it end when what was said before is answered."""
-        await self._require_tenant()
+        await self._find_own()
         await self.run.signal("close", build(CloseSignal, reason=reason, by=by))
-
-    async def _require_tenant(self, *, open_alone: bool = True) -> None:
-        """
-        Refuse a session of another tenant.
-
-        One that is closed refuses by itself whoever would open it; to read it is refused here.
-        """
-        if self._checked:
-            return
-        try:
-            found = await self._client.get_workflow_handle(self.id).describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return
-            raise translate_error(error, self._client, self.id) from None
-        if found.workflow_type != SESSION_WORKFLOW_TYPE:
-            raise HoldfastError(f"{self.id!r} is no session but a {found.workflow_type!r}")
-        if open_alone and found.status is not WorkflowExecutionStatus.RUNNING:
-            return
-        if (await self.report()).tenant != self._brief.tenant:
-            raise HoldfastError(f"there is no session {self.id!r} of this tenant")
-        self._checked = True
 
     async def _send(self, message: MessageSignal) -> MessageReceipt:
         start = WithStartWorkflowOperation[object, object](
@@ -258,3 +263,52 @@ def build_session(
     """Return a session; raises HoldfastError for what no session can begin with."""
     brief = build(SessionInput, agent=agent, **options)
     return Session(client, queue, session_id, brief)
+
+
+async def find_begun(client: Client, session_id: str) -> AsyncGenerator[BegunSession]:
+    """
+    Yield the executions of a session that began, the latest first.
+
+    Anybody may start what has its id: what no worker took, or was refused, is left out. Raises
+    NoWorker where one can't be asked yet.
+    """
+    latest = await describe(client, session_id)
+    running = latest.status == WorkflowExecutionStatus.RUNNING
+    query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
+    found = [
+        (one.start_time, one.run_id)
+        async for one in client.list_workflows(query)
+        if one.run_id != latest.execution.run_id
+        and one.status is not WorkflowExecutionStatus.FAILED
+    ]
+    earlier = [execution for _, execution in sorted(found, reverse=True)]
+    if latest.type.name == SESSION_WORKFLOW_TYPE:
+        earlier.insert(0, latest.execution.run_id)
+    for execution in earlier:
+        try:
+            report = await ask(client, (session_id, execution), "session", _REPORT)
+        except NoWorker as error:
+            opens = running and execution == latest.execution.run_id
+            begun = NEVER_BEGAN not in str(error) and await has_begun(
+                client, Execution(session_id, execution)
+            )
+            if opens or begun:
+                raise
+            continue
+        yield BegunSession(execution, report)
+
+
+async def describe(client: Client, session_id: str) -> WorkflowExecutionInfo:
+    """
+    Return what the server knows of the latest execution with an id.
+
+    The SDK would read its search attributes too, which may be labelled falsely.
+    """
+    request = DescribeWorkflowExecutionRequest(
+        namespace=client.namespace, execution=WorkflowExecution(workflow_id=session_id)
+    )
+    try:
+        found = await client.workflow_service.describe_workflow_execution(request)
+    except RPCError as error:
+        raise translate_error(error, client, session_id) from None
+    return found.workflow_execution_info

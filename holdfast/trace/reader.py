@@ -69,7 +69,7 @@ class _Answer:
     def __init__(self, read: Callable[[Outcome], None]) -> None:
         self.end = read
 
-    def start(self, _attempts: int, _began: datetime) -> None:
+    def start(self, _attempts: int, _began: datetime, _execution: str = "") -> None:
         """Nobody is told when it began."""
 
 

@@ -21,7 +21,7 @@ from holdfast.contracts.sessions.messages import (
     MessageState,
 )
 from holdfast.contracts.sessions.state import EndedMessage, QueuedMessage, SessionState
-from holdfast.contracts.signals import CloseSignal, MessageOutcome
+from holdfast.contracts.signals import CloseSignal, MessageOutcome, OutcomeCode
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ItemRange, UserTurn
@@ -51,23 +51,16 @@ def accept_message(
     A session that is closing goes on with it.
     """
     session = require_session(state)
+    if message.tenant not in {None, state.brief.tenant}:
+        why = f"there is no session {state.run_id!r} of tenant {message.tenant!r}"
+        return _refuse(state, message, why, "unreadable", now)
     known = seen.find_position(session, message.message_id)
     if known is not None:
         stands = find_message_state(state, message.message_id)
         return state, MessageReceipt(message_id=message.message_id, position=known, state=stands)
     actor = message.actor or session.actor
     if (full := _find_no_room(session, message, actor)) is not None:
-        refusal = MessageOutcome(
-            accepted=False, request_id=message.message_id, reason=full, code="full"
-        )
-        state = verdicts.record_refusal(state, "message", refusal, now, sender=actor)
-        return state, MessageReceipt(
-            message_id=message.message_id,
-            position=0,
-            state="refused",
-            reason=full,
-            code="full",
-        )
+        return _refuse(state, message, full, "full", now)
     number = session.messages + 1
     queued = QueuedMessage(
         message_id=message.message_id, text=message.text, actor=actor, position=number
@@ -90,6 +83,15 @@ def accept_message(
     )
     taken = MessageReceipt(message_id=message.message_id, position=number, state="queued")
     return _name_actors(state.with_(session=session)), taken
+
+
+def _refuse(
+    state: RunState, message: MessageSignal, why: str, code: OutcomeCode, now: datetime
+) -> tuple[RunState, MessageReceipt]:
+    name, actor = message.message_id, message.actor or require_session(state).actor
+    refusal = MessageOutcome(accepted=False, request_id=name, reason=why, code=code)
+    receipt = MessageReceipt(message_id=name, position=0, state="refused", reason=why, code=code)
+    return verdicts.record_refusal(state, "message", refusal, now, sender=actor), receipt
 
 
 def _find_no_room(session: SessionState, message: MessageSignal, actor: str) -> str | None:

@@ -18,7 +18,7 @@ from temporalio.common import RawValue
 from temporalio.converter import PayloadConverter
 
 from holdfast.client import NoWorker, Run
-from holdfast.client.run import QUERY_ATTEMPTS
+from holdfast.client.rpc_errors import QUERY_ATTEMPTS
 
 ANSWER = TypeAdapter[JsonValue](JsonValue)
 

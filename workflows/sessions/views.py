@@ -45,7 +45,8 @@ def conversation(state: RunState, query: PageQuery) -> ConversationPage:
 
 
 def report(state: RunState) -> SessionReport:
-    """Answer the query `session`."""
+    """Answer the query `session`; one that was refused says nothing of the session."""
+    _require_begun(state)
     session = messages.require_session(state)
     return SessionReport(
         session_id=state.run_id,
@@ -74,9 +75,13 @@ def show_archive(
     One that was refused leaves nothing, so that who may not open a session replaces none. Where
     answers are withheld only who has read in history what the model was asked is told.
     """
-    if not state.agent.prefix_digest:  # its agent was never opened: it was refused
-        raise ApplicationError("this session never began")
+    _require_begun(state)
     proofs = {state.sent.digest, state.head.digest}
     if state.withholds and state.head.digest and query.digest not in proofs - {""}:
         raise ApplicationError("that is not the digest of what its model was shown last")
     return leave_session(state, begun, lost_parts, now)
+
+
+def _require_begun(state: RunState) -> None:
+    if not state.agent.prefix_digest:  # its agent was never opened
+        raise ApplicationError("this session never began")
