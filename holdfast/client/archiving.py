@@ -88,7 +88,9 @@ class ArchiveSweep:
         query = f"{_OVER} AND TaskQueue = '{self._queue}'"
         if self._latest is None:
             return query
-        return f"{query} AND CloseTime > '{(self._latest - LATENESS).isoformat()}'"
+        # Of a clock that was set back meanwhile what ended last lies ahead of what ends next.
+        since = min(self._latest, datetime.now(UTC)) - LATENESS
+        return f"{query} AND CloseTime > '{since.isoformat()}'"
 
     async def _keep(self, execution: WorkflowExecution, folder: str) -> None:
         found = await self._fetch(execution.id, execution.run_id)

@@ -225,7 +225,6 @@ class Session:
             update = await self._client.start_update_with_start_workflow(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open
                 "send",
                 message.model_dump(mode="json", exclude_unset=True),
-                id=message.message_id,
                 start_workflow_operation=start,
                 wait_for_stage=WorkflowUpdateStage.COMPLETED,
                 result_type=RawValue,

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import pytest
-from temporalio.client import WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 
 from holdfast.activities.sessions.archive import DirectoryArchive
 from holdfast.client import Holdfast
@@ -141,3 +143,49 @@ def test_no_id_leaves_the_folder_of_its_day() -> None:
         assert named.count("/") == 2
         assert len(named.encode()) < 200
         assert "\0" not in named
+
+
+class _Ended(NamedTuple):
+    """A run that is over, as a list has it."""
+
+    id: str
+    run_id: str
+    close_time: datetime
+
+
+class _Server:
+    """Lists what has ended since the moment that a query names."""
+
+    def __init__(self) -> None:
+        self.ended = list[_Ended]()
+
+    async def list_workflows(self, query: str) -> AsyncGenerator[_Ended]:
+        since = query.partition("CloseTime > '")[2].rstrip("'")
+        for one in self.ended:
+            if not since or one.close_time > datetime.fromisoformat(since):
+                yield one
+
+
+class _Full:
+    """An archive that has everything, and knows what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked = list[str]()
+
+    async def has(self, path: str) -> bool:
+        self.asked.append(path)
+        return True
+
+
+async def test_a_clock_that_is_set_back_leaves_nothing_out() -> None:
+    """What ends by the server's clock before what ended last is looked at all the same."""
+    # TR-12
+    server, archive = _Server(), _Full()
+    sweep = ArchiveSweep(cast("Client", server), cast("DirectoryArchive", archive), "queue")
+    now = datetime.now(UTC)
+    server.ended.append(_Ended("ahead", "e1", now + timedelta(hours=3)))
+    await sweep.sweep()
+    server.ended.append(_Ended("later", "e2", now))
+    await sweep.sweep()
+
+    assert [path.split("/")[2] for path in archive.asked] == ["ahead.e1", "later.e2"]

@@ -108,3 +108,19 @@ def test_a_message_for_another_tenant_is_refused(tenant: str | None) -> None:
     refused = tenant not in {None, state.brief.tenant}
     assert (receipt.state == "refused") is refused
     assert (receipt.position, len(after.refused)) == ((0, 1) if refused else (1, 0))
+
+
+async def test_who_takes_the_id_of_a_message_for_an_update_answers_nothing_in_its_place(
+    talks: Talks,
+) -> None:
+    """The server answers an update whose id it knows with what that one came to."""
+    async with talks.working(scripted(echo)):
+        client = talks.runs.client
+        own = Holdfast(client).session(agent="it", tenant="acme", queue=talks.runs.queue)
+        await own.ask("one", message_id="m-1")
+        handle = client.get_workflow_handle(own.id)
+        other = {"message_id": "e-1", "text": "else"}
+        await handle.execute_update("send", other, id="m-2")  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK
+        answer = await own.ask("two", message_id="m-2")
+
+    assert answer.answer == "one + else + two"
