@@ -32,7 +32,7 @@ from holdfast.activities.sessions.archive import Archive, open_archive
 from holdfast.activities.sessions.earlier import EarlierSessions, TemporalEarlierSessions
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.activities.tools import ToolActivities
-from holdfast.activities.transcripts import RunReader, Transcripts
+from holdfast.activities.transcripts import RunReader, TranscriptInterceptor, Transcripts
 from holdfast.activities.webhooks import WebhookMessenger
 from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.catalogue import PriceList
@@ -149,6 +149,7 @@ async def run_worker(
         look_up_apart(asyncio.get_running_loop())
         warm_up(app.synchronous_modules())
         await stack.enter_async_context(sweep_runs(client, around.archive, task_queue))
+        transcripts = Transcripts(around.runs, cached_transcripts)
         worker = Worker(
             client,
             task_queue=task_queue,
@@ -158,10 +159,13 @@ async def run_worker(
                 found,
                 around,
                 has_sandbox=flaw is None,
-                cached_transcripts=cached_transcripts,
+                transcripts=transcripts,
             ),
             workflow_runner=runner.RUNNER,
-            interceptors=build_interceptors(around.redactor),
+            interceptors=[
+                *build_interceptors(around.redactor),
+                TranscriptInterceptor(transcripts),
+            ],
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
         )
@@ -191,13 +195,12 @@ def build_activities(
     around: Surroundings,
     *,
     has_sandbox: bool,
-    cached_transcripts: int,
+    transcripts: Transcripts,
 ) -> list[Callable[..., object]]:
     """Build all that a worker does for runs, but in a sandbox."""
     here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)
     keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
     policy = PolicyActivities(app.registry, here, keys, around.switches)
-    transcripts = Transcripts(around.runs, cached_transcripts)
     model = _build_model_activities(app, transcripts, around.redactor)
     prices = PriceList(adapters(app))
     opening = OpeningActivities(

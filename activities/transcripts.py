@@ -1,11 +1,17 @@
 """The transcript that a model call means: from memory, or else asked of the run itself."""
 
 from collections import OrderedDict
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable
+from threading import Lock
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+from temporalio.worker import Interceptor, WorkflowInterceptorClassInput
 
 from holdfast.contracts.errors import TranscriptMismatch
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.transcript import (
+    ReplyReference,
+    ToolTurnReference,
     TranscriptDigest,
     TranscriptItem,
     TranscriptPage,
@@ -13,8 +19,12 @@ from holdfast.contracts.transcript import (
 )
 from holdfast.run import context
 
+HOLD_TRANSCRIPT = "holdfast.hold_transcript"
+"""What a workflow calls so that activities of its process find its transcript."""
+
 Kept = TypeVar("Kept")
 _Items: TypeAlias = tuple[TranscriptItem, ...]
+HoldTranscript: TypeAlias = Callable[[str, str, TranscriptDigest, _Items], None]
 
 
 class RunReader(Protocol):
@@ -58,6 +68,16 @@ class Transcripts:
         self._transcripts: OrderedDict[str, _Transcript] = OrderedDict()
         self._remains: OrderedDict[str, tuple[TranscriptView, _Items, _Items]] = OrderedDict()
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def keeps_any(self) -> bool:
+        """Whether there is room for any."""
+        return self._capacity > 0
+
+    def hold(self, run_id: str, execution: str, head: TranscriptDigest, items: _Items) -> None:
+        """Keep the transcript of a run that is about to ask a model; workflow threads call it."""
+        self._keep(self._transcripts, run_id, _Transcript(execution, head, items))
 
     async def prefix(self, call: ModelCall) -> Prefix:
         """Return instructions and tool schemas under the digest that the call names."""
@@ -88,38 +108,62 @@ class Transcripts:
         Raises TranscriptMismatch when it isn't the one that the run means; the next attempt then
         asks the run.
         """
-        kept, base, known = self._transcripts.pop(call.run_id, _NOTHING)
-        if kept != execution:
-            _, base, known = _NOTHING
-        if base == call.head:
-            return self._remember(call, known, execution)  # an earlier attempt came this far
-        if base != call.base or call.base.length == 0:
-            known = await self._fetch_items(call)
-            base = TranscriptDigest(digest=call.origin).extend(known)
-        if base.extend(call.items) != call.head:
+        with self._lock:
+            kept, place, known = self._transcripts.pop(call.run_id, _NOTHING)
+        if kept == execution and place == call.head:
+            return self._remember(call, known, execution)  # its run left it, or an attempt did
+        if kept != execution or place.length >= call.head.length:
+            place, known = TranscriptDigest(digest=call.origin), ()
+        new = _select_whole(call) if place == call.base else None
+        if new is None:
+            new = await self._fetch_items(call, place)
+        if place.extend(new) != call.head:
             raise TranscriptMismatch(
                 f"turn {call.turn}: the transcript held here ends with another digest than the "
                 "run's; the next attempt asks the run"
             )
-        return self._remember(call, known + call.items, execution)
+        return self._remember(call, known + new, execution)
 
     def _remember(self, call: ModelCall, items: _Items, execution: str) -> _Items:
         self._keep(self._transcripts, call.run_id, _Transcript(execution, call.head, items))
         return items
 
-    async def _fetch_items(self, call: ModelCall) -> _Items:
+    async def _fetch_items(self, call: ModelCall, place: TranscriptDigest) -> _Items:
         items: _Items = ()
-        while len(items) < call.base.length:
-            wanted = call.base.length - len(items)
-            page = await self._reader.transcript_page(len(items), wanted, call.base.digest)
+        while len(items) < call.head.length - place.length:
+            begin = place.length + len(items)
+            wanted = call.head.length - begin
+            page = await self._reader.transcript_page(begin, wanted, call.head.digest)
             if not page.items:
                 raise TranscriptMismatch(
-                    f"run {call.run_id} has {len(items)} items, its call means {call.base.length}"
+                    f"run {call.run_id} has {begin} items, its call means {call.head.length}"
                 )
             items += page.items
         return items
 
     def _keep(self, kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
-        kept[key] = value
-        while len(kept) > self._capacity:
-            kept.popitem(last=False)
+        with self._lock:
+            kept[key] = value
+            kept.move_to_end(key)
+            while len(kept) > self._capacity:
+                kept.popitem(last=False)
+
+
+class TranscriptInterceptor(Interceptor):
+    """Has the workflows of a worker leave their transcripts to activities that keep any."""
+
+    def __init__(self, transcripts: Transcripts) -> None:
+        self._transcripts = transcripts
+
+    def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> None:
+        if self._transcripts.keeps_any:
+            theirs = cast("dict[str, HoldTranscript]", input.unsafe_extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
+            theirs[HOLD_TRANSCRIPT] = self._transcripts.hold
+
+
+def _select_whole(call: ModelCall) -> _Items | None:
+    """Return the new items of a call; null where it names some that history has."""
+    whole = tuple(
+        item for item in call.items if not isinstance(item, ReplyReference | ToolTurnReference)
+    )
+    return whole if len(whole) == len(call.items) else None

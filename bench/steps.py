@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import NamedTuple
 
 from temporalio.client import Client
@@ -9,6 +10,7 @@ from temporalio.client import Client
 from bench.goals import GOALS, HEAD, Tally
 from bench.processes import worker_process
 from bench.samples import Sample, Subject, measured, ready
+from bench.worker import AS_IS, LAZY
 
 MANY = 40
 """Runs at once; 20 steps each."""
@@ -46,18 +48,29 @@ async def at_once(client: Client, tally: Tally, runs: int, repeats: int | None) 
 
 
 async def without_cache(client: Client, steps: int, repeats: int | None) -> None:
-    """Print what a step takes when each model call asks the run for its whole transcript."""
-    print(f"\nTranscript cache switched off: {steps} steps\n{HEAD}", flush=True)
+    """
+    Print what a step takes where model calls ask the run for its transcript.
+
+    Without the cache each asks for all of it. With two workers those ask that run in the other
+    one, for what they haven't seen: few, unless no activity begins where its workflow is.
+    """
+    print(f"\nThe transcript is elsewhere: {steps} steps\n{HEAD}", flush=True)
     async with AsyncExitStack() as stack:
         address = client.service_client.config.target_host
-        subjects = [
-            Subject(name, await stack.enter_async_context(worker_process(address, kind)), agent)
-            for name, kind, agent in (
-                ("raw loop", "raw", None),
-                ("ours, as it is", "ours", "ordinary"),
-                ("ours, no cache", "uncached", "ordinary"),
-            )
-        ]
+        subjects = list[Subject]()
+        for name, kind, agent, workers, variant in (
+            ("raw loop", "raw", None, 1, AS_IS),
+            ("ours, as it is", "ours", "ordinary", 1, AS_IS),
+            ("ours, no cache", "uncached", "ordinary", 1, AS_IS),
+            ("ours, two workers", "ours", "ordinary", 2, AS_IS),
+            ("ours, none eager", "ours", "ordinary", 1, LAZY),
+            ("ours, two, none eager", "ours", "ordinary", 2, LAZY),
+        ):
+            process = partial(worker_process, address, kind, variant=variant)
+            worker = await stack.enter_async_context(process())
+            for _ in range(1, workers):
+                await stack.enter_async_context(process(queue=worker.queue))
+            subjects.append(Subject(name, worker, agent))
         await ready(client, *subjects)
         load = Load(f"{steps} steps", repeats or 2, steps)
         await _compared(client, Tally(), subjects, load)

@@ -13,6 +13,7 @@ from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, HostedTool
 from holdfast.contracts.transcript import (
     ItemRange,
+    NewItem,
     Part,
     TranscriptDigest,
     TranscriptItem,
@@ -139,6 +140,10 @@ class ModelSettings(Inbound):
 
 _DEFAULT_SETTINGS = ModelSettings()
 
+_BEGINNING = TranscriptDigest()
+
+DEFAULT_CONTEXT_BYTES = 500_000
+
 DEFAULT_PATIENCE_SECONDS = 600.0
 """Seconds; with six attempts less than an hour in all, before the failure of a model counts."""
 
@@ -175,18 +180,26 @@ close because no further turn is allowed.
 """
 
 
+class ModelCallChange(TypedDict, total=False):
+    """What may change of it."""
+
+    base: TranscriptDigest
+    items: tuple[NewItem, ...]
+
+
 class ModelCall(Contract):
     """
     Input of the activity `call_model`: what is new, and a proof of what is not.
 
     The transcript is the one up to `base`, then `items`; behind them its rolling digest, begun
-    from `origin`, must be that of `head`. Of what stands before item number `pruned_before` the
-    model is shown what run/context.py leaves of it within `max_context_bytes`. A model that is
-    asked for no turn may only say something. `unheard`: what its provider keeps may be ahead
-    of the transcript, because a reply was dropped or never came. `calls_left` are those of tools
-    that the budget leaves, where hosted ones may use them up. No attempt is repeated that would
-    have to wait longer than `patience` (seconds), whatever its provider asks for. `stream` has the
-    words told while they come, in heartbeats.
+    from `origin`, must be that of `head`. There is no `base` where items are named by what history
+    has of them already: an activity gets those of its workflow, or asks it. Of what stands before
+    item number `pruned_before` the model is shown what run/context.py leaves of it within
+    `max_context_bytes`. A model that is asked for no turn may only say something. `unheard`: what
+    its provider keeps may be ahead of the transcript, because a reply was dropped or never came.
+    `calls_left` are those of tools that the budget leaves, where hosted ones may use them up. No
+    attempt is repeated that would have to wait longer than `patience` (seconds), whatever its
+    provider asks for. `stream` has the words told while they come, in heartbeats.
     """
 
     run_id: str
@@ -195,11 +208,13 @@ class ModelCall(Contract):
     model: str
     prefix: str
     origin: str = Field(default="", exclude_if=not_)
-    base: TranscriptDigest
-    items: tuple[TranscriptItem, ...]
+    base: TranscriptDigest = Field(default=_BEGINNING, exclude_if=lambda base: base == _BEGINNING)
+    items: tuple[NewItem, ...]
     head: TranscriptDigest
     pruned_before: int = Field(default=0, exclude_if=not_)
-    max_context_bytes: int
+    max_context_bytes: int = Field(
+        default=DEFAULT_CONTEXT_BYTES, exclude_if=lambda value: value == DEFAULT_CONTEXT_BYTES
+    )
     strategy: Strategy = Field(default="stateless", exclude_if=lambda value: value == "stateless")
     provider_state: JsonObject = Field(default_factory=dict, exclude_if=not_)
     hidden: tuple[ItemRange, ...] = Field(default=(), exclude_if=not_)
@@ -213,6 +228,10 @@ class ModelCall(Contract):
         exclude_if=lambda value: value == DEFAULT_PATIENCE_SECONDS,
     )
     stream: bool = Field(default=False, exclude_if=not_)
+
+    def with_(self, **changes: Unpack[ModelCallChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
     @property
     def view(self) -> TranscriptView:
@@ -307,7 +326,7 @@ class ModelReply(Contract):
     usage: CallUsage = CallUsage()
     failed_usage: CallUsage | None = Field(default=None, exclude_if=not_)
     model: str
-    provider_state: JsonObject | None = None
+    provider_state: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
     latency_ms: int = 0
     first_token_ms: int = Field(default=0, exclude_if=not_)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from pydantic import Field, TypeAdapter
 
 from holdfast.contracts.base import Contract, JsonObject, canonical_json
-from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
+from holdfast.contracts.calls import AnyCall, ToolCall, ToolFailure, ToolResult, ToolSuccess
 
 PartKind: TypeAlias = Literal["text", "call", "reasoning", "hosted_call", "hosted_result", "other"]
 
@@ -140,6 +140,42 @@ TranscriptItem: TypeAlias = Annotated[
 ]
 
 ITEM_ADAPTER: TypeAdapter[TranscriptItem] = TypeAdapter(TranscriptItem)
+
+
+REFERENCE_DIGITS = 16
+"""So much of a SHA-256 names what history has; the digest of the whole transcript proves it."""
+
+
+class ReplyReference(Contract):
+    """An assistant turn that stands in history as the reply of a model, by its digest."""
+
+    kind: Literal["reply"] = "reply"
+    digest: str
+
+
+class ResultReference(Contract):
+    """A result that stands in history as that of a tool, by the digest of it without its spans."""
+
+    status: Literal["recorded"] = "recorded"
+    call_id: str
+    digest: str
+
+
+class ToolTurnReference(Contract):
+    """A tool turn of whose results at least one stands in history, and the others here."""
+
+    kind: Literal["results"] = "results"
+    results: tuple[
+        Annotated[ToolSuccess | ToolFailure | ResultReference, Field(discriminator="status")], ...
+    ]
+    filled: dict[str, JsonObject] = Field(default_factory=dict, exclude_if=not_)
+
+
+NewItem: TypeAlias = Annotated[
+    UserTurn | AssistantTurn | ToolTurn | ReplyReference | ToolTurnReference,
+    Field(discriminator="kind"),
+]
+"""An item that a model is to see for the first time: itself, or where history has it."""
 
 
 class TranscriptDigest(Contract):

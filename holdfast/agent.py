@@ -9,7 +9,7 @@ from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.control import Backtracking, Fallback, Route, Tiers, Triggers
 from holdfast.contracts.delegation.ceilings import Ceiling
-from holdfast.contracts.model import ModelSettings, Stream
+from holdfast.contracts.model import DEFAULT_CONTEXT_BYTES, ModelSettings, Stream
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.tools import HostedTool
@@ -62,7 +62,7 @@ class Agent:
     budget: Budget = field(default_factory=Budget)
     escalates: bool = False
     approval_timeout: timedelta = timedelta(days=7)
-    max_context_bytes: int = 500_000
+    max_context_bytes: int = DEFAULT_CONTEXT_BYTES
     max_history_events: int = 15_000
     guardrails: Sequence[Guardrail] = ()
     acceptance: Sequence[Guardrail] = ()

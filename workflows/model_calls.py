@@ -77,7 +77,7 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
     state, model = run.state, step.model
     turn = f"turn {state.turns_taken + 1} · {model}"
     summary = turn if step.purpose == "turn" else f"{turn} · {step.purpose}"
-    call = turns.build_model_call(state, model, step.purpose)
+    call = run.recorded.shorten(turns.build_model_call(state, model, step.purpose), state)
     run.state = state.with_(unheard=True)
     try:
         with run.track_in_flight(f"model {model}"):
@@ -201,6 +201,7 @@ async def _apply_answer(
 ) -> None:
     if isinstance(answer, _FailedCall):
         return await _apply_failure(run, step, answer)
+    run.recorded.keep_reply(answer)
     for line in replies.build_audit_lines(run.state, answer):
         await run.record(*line)
     # Read the state only now: a message may have changed it during the await.

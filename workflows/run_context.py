@@ -24,6 +24,7 @@ from holdfast.run.limits import budgets
 from holdfast.run.summaries import journal_line, summarise_run
 from holdfast.run.texts.requests import escalation_line, requests_line, run_details
 from holdfast.workflows import options
+from holdfast.workflows.execution.recorded import RecordedContent
 from holdfast.workflows.execution.search_attributes import (
     NAME,
     PENDING,
@@ -69,7 +70,7 @@ class RunContext:
     `begun_parts` with their agents, stay there until it is known what they came to, though the run
     closes their turn meanwhile; `relayed` is what waits for people in those. `hurried` counts the
     words of people that couldn't wait. An agent is `prepared` that goes on with the run when its
-    turn closes.
+    turn closes. What is `recorded` no later input has to say again.
     """
 
     def __init__(self) -> None:
@@ -84,6 +85,7 @@ class RunContext:
         self.resting = False
         self.hurried = 0
         self.prepared: PreparedHandoff | None = None
+        self.recorded = RecordedContent()
 
     @property
     def state(self) -> RunState:

@@ -73,6 +73,7 @@ async def run_tool(
     )
     if isinstance(result, NotBegun):
         return result
+    run.recorded.keep_result(result)
     lost = drafting is None and result.status == "outcome_unknown"
     if lost and not ruling.companion_forbidden:
         return await _reconcile(run, contract, invocation, result)

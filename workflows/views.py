@@ -157,9 +157,9 @@ def context_page(state: RunState, query: ContextQuery) -> TranscriptPage:
 
     Only who has the input of that call knows its digest, which stands in no answer to a query.
     """
-    if query.digest != state.sent.digest:
+    if query.digest != state.head.digest:
         raise ApplicationError("that is not the digest of the call under way")
-    return _transcript(state.items[: state.sent.length], query)
+    return _transcript(state.items, query)
 
 
 def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryover:

@@ -1,5 +1,6 @@
 """Questions to models, and what tools did for the calls in their replies."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,7 +17,13 @@ from holdfast.contracts.decisions import Decided, RunAsDraftOnly
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.tools import ToolContract
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn
+from holdfast.contracts.transcript import (
+    AssistantTurn,
+    NewItem,
+    ResultReference,
+    ToolTurn,
+    ToolTurnReference,
+)
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
@@ -100,7 +107,7 @@ def _keep_results(chronicle: TraceBuilder, asked: ModelCall, now: datetime) -> N
             and chronicle.brief.is_dry
         ):
             chronicle.name_calls([call.call_id for call in item.calls])  # nobody ruled on them
-        for result in item.results if isinstance(item, ToolTurn) else ():
+        for result in _select_told_results(item):
             call = chronicle.find_call(result.call_id)
             if call is None or not (isinstance(result, ToolFailure) or call.result is None):
                 continue
@@ -108,6 +115,12 @@ def _keep_results(chronicle: TraceBuilder, asked: ModelCall, now: datetime) -> N
                 # It was done by another agent.
                 call = replace(call, started_at=call.rulings[-1].at, ended_at=now)
             chronicle.put_call(replace(call, result=result))
+
+
+def _select_told_results(item: NewItem) -> Iterator[ToolResult]:
+    """Yield the results that a call itself tells; of the others their tools' activities do."""
+    if isinstance(item, ToolTurn | ToolTurnReference):
+        yield from (one for one in item.results if not isinstance(one, ResultReference))
 
 
 def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:

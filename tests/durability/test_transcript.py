@@ -11,6 +11,7 @@ from holdfast.activities.transcripts import Transcripts
 from holdfast.contracts.errors import TranscriptMismatch
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.transcript import (
+    ReplyReference,
     TranscriptDigest,
     TranscriptItem,
     TranscriptPage,
@@ -247,12 +248,37 @@ def model_call(items: tuple[TranscriptItem, ...], base: int) -> ModelCall:
 
 async def test_a_miss_asks_the_run_in_pages() -> None:
     """What isn't held is asked of the run, page by page, and nothing more than that."""
+    reader = Reader(turns(7))
+    held = Transcripts(reader)
+
+    assert await held.transcript(model_call(turns(7), base=5), "e1") == turns(7)
+    assert reader.asked == [0, 2, 4, 6]
+
+
+async def test_what_history_has_is_left_by_the_run_or_asked_of_it() -> None:
+    """A call may name its new items: a process without the run asks for those, and no others."""
     reader = Reader(turns(5))
+    held, elsewhere = Transcripts(reader), Transcripts(reader)
+    named = model_call(turns(5), base=3).with_(items=(ReplyReference(digest="d"), turns(5)[4]))
+    await elsewhere.transcript(model_call(turns(3), base=0), "e1")
 
-    found = await Transcripts(reader).transcript(model_call(turns(7), base=5), "e1")
+    held.hold("run-1", "e1", named.head, turns(5))
 
-    assert found == turns(7)
-    assert reader.asked == [0, 2, 4]
+    assert await held.transcript(named, "e1") == turns(5)
+    assert reader.asked == []
+    assert await elsewhere.transcript(named, "e1") == turns(5)
+    assert reader.asked == [3]
+
+
+async def test_what_a_run_left_is_that_executions_alone() -> None:
+    """Whoever takes the id of a run, or goes on with it, gets nothing of what it left."""
+    reader = Reader(turns(2))
+    held = Transcripts(reader)
+    named = model_call(turns(2), base=1).with_(items=(ReplyReference(digest="d"),))
+    held.hold("run-1", "e1", named.head, (UserTurn(text="of e1"), turns(2)[1]))
+
+    assert await held.transcript(named, "e2") == turns(2)
+    assert reader.asked == [0]
 
 
 async def test_a_hit_asks_nobody() -> None:
@@ -268,7 +294,7 @@ async def test_a_hit_asks_nobody() -> None:
 
 async def test_the_next_execution_takes_the_place_of_the_last() -> None:
     """A session that is cut again and again holds one transcript, and each only its own."""
-    reader = Reader(turns(3))
+    reader = Reader(turns(4))
     held = Transcripts(reader, capacity=2)
     other = model_call(turns(2), base=0).model_copy(update={"run_id": "run-2"})
     await held.transcript(other, "e0")
@@ -283,11 +309,11 @@ async def test_the_next_execution_takes_the_place_of_the_last() -> None:
 
 async def test_a_wrong_transcript_fails_loudly_and_is_asked_again() -> None:
     """Where the digest differs nothing is sent to a model; the next attempt asks the run."""
-    reader = Reader((UserTurn(text="forged"), *turns(3)[1:]))
+    reader = Reader((UserTurn(text="forged"), *turns(4)[1:]))
     held = Transcripts(reader)
 
     with pytest.raises(TranscriptMismatch, match="another digest"):
         await held.transcript(model_call(turns(4), base=3), "e1")
-    reader.items = turns(3)
+    reader.items = turns(4)
 
     assert await held.transcript(model_call(turns(4), base=3), "e1") == turns(4)

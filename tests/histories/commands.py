@@ -20,6 +20,9 @@ from temporalio.worker import (
 )
 from temporalio.workflow import ActivityHandle, ChildWorkflowHandle
 
+from holdfast.activities.transcripts import TranscriptInterceptor, Transcripts
+from holdfast.contracts.model import Prefix
+from holdfast.contracts.transcript import TranscriptPage
 from holdfast.workflows.payloads import data_converter
 
 GOES_ON = "continue as new"
@@ -47,7 +50,18 @@ class Listener(Interceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor]:
+        TranscriptInterceptor(Transcripts(_Nobody())).workflow_interceptor_class(input)
         return _listening(self.asked)
+
+
+class _Nobody:
+    """Answers nobody: while a run is replayed no activity asks it."""
+
+    async def prefix(self) -> Prefix:
+        raise AssertionError("a replayed run has no activities")
+
+    async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
+        raise AssertionError("a replayed run has no activities")
 
 
 def _listening(asked: list[Asked]) -> type[WorkflowInboundInterceptor]:

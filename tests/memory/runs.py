@@ -16,6 +16,7 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError
 
 from holdfast import App, worker
+from holdfast.activities.transcripts import Transcripts
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.signals import MessageOutcome
@@ -241,7 +242,7 @@ class MemoryRuns:
             Settings.load(),
             around,
             has_sandbox=False,
-            cached_transcripts=cached_transcripts,
+            transcripts=Transcripts(around.runs, cached_transcripts),
         )
         interceptors = worker.build_interceptors(around.redactor)
         self.server.workers.enter(MemoryWorker(activities, interceptors, data_converter, QUEUE))

@@ -211,7 +211,7 @@ def test_a_model_call_brings_only_what_is_new() -> None:
 
     assert (first.turn, first.base, first.items) == (1, TranscriptDigest(), a_state().items)
     assert (second.turn, second.base, second.items) == (2, first.head, state.items[1:])
-    assert second.base.extend(second.items) == second.head == state.head
+    assert second.base.extend(state.items[1:]) == second.head == state.head
 
 
 def test_a_reply_is_billed() -> None:

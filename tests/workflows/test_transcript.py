@@ -142,7 +142,7 @@ def test_the_first_call_of_a_new_execution_brings_everything() -> None:
     call = build_model_call(fresh, "scripted:it")
 
     assert call.items == fresh.items
-    assert TranscriptDigest(digest=call.origin).extend(call.items) == call.head
+    assert TranscriptDigest(digest=call.origin).extend(fresh.items) == call.head
 
 
 def test_a_carried_state_is_json() -> None:
