@@ -154,13 +154,7 @@ async def run_worker(
             client,
             task_queue=task_queue,
             workflows=[AgentRun, AgentSession],
-            activities=build_activities(
-                app,
-                found,
-                around,
-                has_sandbox=flaw is None,
-                transcripts=transcripts,
-            ),
+            activities=build_activities(app, found, around, transcripts, has_sandbox=flaw is None),
             workflow_runner=runner.RUNNER,
             interceptors=[
                 *build_interceptors(around.redactor),
@@ -193,9 +187,9 @@ def build_activities(
     app: App,
     found: settings.Settings,
     around: Surroundings,
+    transcripts: Transcripts,
     *,
     has_sandbox: bool,
-    transcripts: Transcripts,
 ) -> list[Callable[..., object]]:
     """Build all that a worker does for runs, but in a sandbox."""
     here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)

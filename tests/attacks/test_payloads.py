@@ -220,7 +220,8 @@ async def test_a_question_to_a_model_that_cant_be_sent_ends_the_run(
     script = [call("send", log=log, text="hi"), call("look", place="x" * 15_000), told]
     allow = policy(tmp_path, "{id: all, effect: allow, match: {tools: [send]}}")
     monkeypatch.setattr(payloads, "MAX_PAYLOAD_BYTES", 30_000)
-    async with runs.working(scripted(script, tools=[send, look], policy=allow)):
+    app = scripted(script, tools=[send, look], policy=allow)
+    async with runs.working(app, cached_transcripts=0):  # so each call says what history has
         result = await (await runs.start("it")).result()
 
     assert result.status == "failed"

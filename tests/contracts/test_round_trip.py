@@ -74,7 +74,10 @@ from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
 from holdfast.contracts.tools import HostedTool, ResourceScope, RetryRule
 from holdfast.contracts.transcript import (
     Part,
+    ReplyReference,
+    ResultReference,
     ToolTurn,
+    ToolTurnReference,
     TranscriptDigest,
     TranscriptItem,
     TranscriptPage,
@@ -125,6 +128,9 @@ BUSY = STATE.model_copy(
     }
 )
 STOP = Stop(reason="max_steps (3) reached", detail="3 model calls", next_safe_action="split it")
+REPLY = ReplyReference(digest="d" * 16)
+RESULT = ResultReference(call_id="c2", digest="d" * 16)
+RESULTS = ToolTurnReference(results=(a_success(a_call()), RESULT))
 REFUSED = RefusedMessage(signal="approval", request_id="req-1", sender="bob", reason="no", at=NOW)
 PROOF = Proof(
     issuer="holdfast",
@@ -261,6 +267,10 @@ EXAMPLES: list[Contract] = [
         output_schema={"type": "object"},
     ),
     turns.build_model_call(a_state(), "scripted:it"),
+    turns.build_model_call(a_state(), "scripted:it").with_(items=(REPLY, RESULTS)),
+    RESULT,
+    REPLY,
+    RESULTS,
     FinalAnswer(content="done"),
     a_reply(a_call(), usage=PRICED, provider_state={"thread_id": "t"}),
     a_reply(

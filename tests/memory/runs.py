@@ -241,8 +241,8 @@ class MemoryRuns:
             app,
             Settings.load(),
             around,
+            Transcripts(around.runs, cached_transcripts),
             has_sandbox=False,
-            transcripts=Transcripts(around.runs, cached_transcripts),
         )
         interceptors = worker.build_interceptors(around.redactor)
         self.server.workers.enter(MemoryWorker(activities, interceptors, data_converter, QUEUE))
