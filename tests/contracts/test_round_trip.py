@@ -74,10 +74,7 @@ from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
 from holdfast.contracts.tools import HostedTool, ResourceScope, RetryRule
 from holdfast.contracts.transcript import (
     Part,
-    ReplyReference,
-    ResultReference,
     ToolTurn,
-    ToolTurnReference,
     TranscriptDigest,
     TranscriptItem,
     TranscriptPage,
@@ -112,7 +109,7 @@ from tests.builders import (
     unknown,
     yes,
 )
-from tests.contracts import controls, talks
+from tests.contracts import controls, recorded, talks
 
 STATE = asked_for(a_call(place="attic"), a_malformed_call(call_id="c2"))
 BUSY = STATE.model_copy(
@@ -128,9 +125,6 @@ BUSY = STATE.model_copy(
     }
 )
 STOP = Stop(reason="max_steps (3) reached", detail="3 model calls", next_safe_action="split it")
-REPLY = ReplyReference(digest="d" * 16)
-RESULT = ResultReference(call_id="c2", digest="d" * 16)
-RESULTS = ToolTurnReference(results=(a_success(a_call()), RESULT))
 REFUSED = RefusedMessage(signal="approval", request_id="req-1", sender="bob", reason="no", at=NOW)
 PROOF = Proof(
     issuer="holdfast",
@@ -152,6 +146,7 @@ LIVE = LiveText(turn=1, attempt=2, seq=7, offset=90, text="Order 1044")
 
 EXAMPLES: list[Contract] = [
     *controls.EXAMPLES,
+    *recorded.EXAMPLES,
     *talks.EXAMPLES,
     a_call(place="attic", count=3, deep={"list": [1, 2.5, None, True, "ä"]}),
     a_malformed_call(),
@@ -267,10 +262,6 @@ EXAMPLES: list[Contract] = [
         output_schema={"type": "object"},
     ),
     turns.build_model_call(a_state(), "scripted:it"),
-    turns.build_model_call(a_state(), "scripted:it").with_(items=(REPLY, RESULTS)),
-    RESULT,
-    REPLY,
-    RESULTS,
     FinalAnswer(content="done"),
     a_reply(a_call(), usage=PRICED, provider_state={"thread_id": "t"}),
     a_reply(
