@@ -157,9 +157,9 @@ def tell(text: str) -> None:
     Screen().line(text)
 
 
-def warn(text: str) -> None:
-    """Write a line to standard error, beside what was asked for."""
-    Screen(errors=True).line(text)
+def warn(text: str, *, hang: int | None = _HANG) -> None:
+    """Write a line to standard error, beside what was asked for; *hang* as in a line."""
+    Screen(errors=True).line(text, hang=hang)
 
 
 def ask_secret(question: str) -> str:

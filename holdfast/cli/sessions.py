@@ -71,9 +71,9 @@ async def chat(
     try:
         await Chat(holdfast, talk).run()
     except asyncio.CancelledError:
-        screen.warn(leaving)
+        screen.warn(leaving, hang=None)
         raise
-    screen.warn(leaving)
+    screen.warn(leaving, hang=None)
 
 
 class Chat:

@@ -204,7 +204,8 @@ def _detaching(run: str) -> Generator[None]:
     except asyncio.CancelledError:
         screen.warn(
             f"{run} goes on without you: '{screen.command('watch', run)}' comes back to it, "
-            f"'{screen.command('cancel', run)}' ends it"
+            f"'{screen.command('cancel', run)}' ends it",
+            hang=None,
         )
         raise
 

@@ -107,7 +107,7 @@ async def test_what_waits_is_asked_in_place(
     """On a terminal; then the answer stands below, and the next message is typed."""
     async with (
         worker.run_worker(client, APP),
-        terminal("chat", agent, "--session", name, "--actor", "eve") as talking,
+        terminal("chat", agent, "--session", name, "--actor", "eve", columns=40) as talking,
     ):
         await talking.says("> ")
         talking.types("send it")
@@ -119,7 +119,7 @@ async def test_what_waits_is_asked_in_place(
         code = await talking.code()
 
     assert code == 0
-    assert f"holdfast chat {agent} --session" in talking.shown
+    assert f"'holdfast chat {agent} --session {name} --actor eve' comes back" in talking.shown
 
 
 async def test_ctrl_c_leaves_it_open(client: Client, name: str) -> None:
