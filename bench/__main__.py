@@ -11,7 +11,9 @@ import os
 import sys
 import time
 
-from bench import delegation, live, recovery, replay, sdks, sessions, start, steps
+from temporalio.client import Client
+
+from bench import delegation, live, long, recovery, replay, sdks, sessions, start, steps
 from bench.decisions import decisions, looks
 from bench.goals import Tally
 from bench.processes import server
@@ -29,12 +31,19 @@ PARTS = (
     "sessions",
     "delegation",
 )
+LONG = "long"
+"""A run of 10,000 steps, which takes minutes by itself: measured when it is asked for."""
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=" ".join(PARTS)
+        "--only",
+        nargs="+",
+        choices=(*PARTS, LONG),
+        default=PARTS,
+        metavar="PART",
+        help=" ".join((*PARTS, LONG)),
     )
     parser.add_argument(
         "--lengths", nargs="+", type=int, default=[10, 50, 200, 1000], help="steps of lone runs"
@@ -44,6 +53,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache-steps", type=int, default=200)
     parser.add_argument("--replay-steps", type=int, default=1000)
     parser.add_argument("--messages", type=int, default=1000, help="of one long session")
+    parser.add_argument("--long-steps", type=int, default=10_000, help="of one long run")
     return parser.parse_args()
 
 
@@ -83,8 +93,14 @@ async def _with_server(given: argparse.Namespace, tally: Tally) -> None:
             await delegation.delegate(client, given.repeats)
         if "live" in given.only:
             await live.live(client)
-        if "sessions" in given.only:
-            await sessions.sessions(client, given.messages)
+        await _at_length(client, given)
+
+
+async def _at_length(client: Client, given: argparse.Namespace) -> None:
+    if "sessions" in given.only:
+        await sessions.sessions(client, given.messages)
+    if LONG in given.only:
+        await long.long(client, given.long_steps)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,12 @@ from uuid import uuid4
 from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowHistory,
+)
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import App
@@ -174,7 +179,7 @@ class Stage(Cast):
     async def _rest(self, handle: WorkflowHandle[object, RunResult]) -> None:
         """Wait until the run is over, or can't move unless somebody says something."""
         async with asyncio.timeout(PATIENCE):
-            while not await _rests(handle):
+            while not await _rests(self._runs.client, handle):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._leaving.wait(), LOOK)
                 if self._leaving.is_set():
@@ -266,7 +271,8 @@ async def _ended(handle: WorkflowHandle[object, RunResult]) -> bool:
     return (await handle.describe()).status is not WorkflowExecutionStatus.RUNNING
 
 
-async def _rests(handle: WorkflowHandle[object, RunResult]) -> bool:
+async def _rests(client: Client, handle: WorkflowHandle[object, RunResult]) -> bool:
+    """Whether a run is over, or nothing moves in it and in those that work for it."""
     description = await handle.describe()
     raw = description.raw_description
     if description.status is not WorkflowExecutionStatus.RUNNING:
@@ -275,6 +281,9 @@ async def _rests(handle: WorkflowHandle[object, RunResult]) -> bool:
     fresh = length < 3  # its execution hasn't begun yet
     if fresh or raw.pending_activities or raw.HasField("pending_workflow_task"):
         return False
+    for part in raw.pending_children:
+        if not await _rests(client, client.get_workflow_handle(part.workflow_id)):
+            return False
     events = [event async for event in handle.fetch_history_events()]
     return len(events) == length and not _pauses(events)
 

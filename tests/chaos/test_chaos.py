@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 from holdfast import worker
 from holdfast.runner import build_replayer
 from holdfast.workflows.agent_run import AgentRun
-from tests.chaos.cast import FREE, GUARDED, cast
+from tests.chaos.cast import DELEGATING, FREE, GUARDED, cast
 from tests.chaos.invariants import complaints
 from tests.chaos.playing import Stage, staged
 from tests.chaos.scripts import Script, scripts
@@ -30,6 +30,8 @@ a_dozen = settings(
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+
+half_a_dozen = settings(a_dozen, max_examples=6)
 
 
 @asynccontextmanager
@@ -115,3 +117,11 @@ async def test_whoever_looks_on(watched_stage: Stage, script: Script) -> None:
     """Queries that divide workflow tasks, wherever they come, change nothing."""
     # SS-01
     await check(watched_stage, script)
+
+
+@half_a_dozen
+@given(script=scripts(DELEGATING, people=True, restarts=True, delegating=True))
+async def test_whoever_works_for_a_run_or_goes_on_with_it(stage: Stage, script: Script) -> None:
+    """Tasks, handoffs of both kinds, stops, and workers that go while others work for a run."""
+    # HO-09
+    await check(stage, script)

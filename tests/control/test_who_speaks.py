@@ -25,7 +25,7 @@ from tests.sessions.talking import Talks
 from tests.workflows.delegating import FOUND, Findings, Question
 from tests.workflows.test_permissions import policy
 
-EVERY_MOMENT = {"goal", "words", "results", "call", "done", "answer"}
+EVERY_MOMENT = {"goal", "words", "results", "call", "done", "answer", "run"}
 
 Seen = list[tuple[str, str]]
 """What was looked at, and which agent spoke then, in their order."""
@@ -47,6 +47,7 @@ def noting(seen: Seen) -> tuple[Guardrail, ...]:
         looking("calling", "pre_execution"),
         looking("answering", "output"),
         looking("acting", "post_action", tools=("create_draft",)),
+        looking("ending", "after_run"),
     )
 
 
@@ -119,6 +120,7 @@ async def test_each_guardrail_is_told_who_goes_on_with_a_run(
     assert agents_by_moment(seen) == {
         **dict.fromkeys(EVERY_MOMENT, both),
         "answer": ["billing"],  # triage gave none
+        "run": ["billing"],
     }
     assert {agent for _, agent in seen[:first]} == {"triage"}
     assert {agent for _, agent in seen[first:]} == {"billing"}
@@ -152,6 +154,7 @@ async def test_in_a_task_of_another_agent_they_are_told_that_agent(
         "call": ["triage", "billing"],
         "done": ["billing"],
         "answer": ["billing"],
+        "run": ["billing"],
     }
 
 
@@ -181,9 +184,6 @@ async def test_in_a_session_they_are_told_who_answers_each_message(
 
     first, handed, later, again = (agents_by_moment(found) for found in spoken.values())
     for found, agent in ((first, "triage"), (later, "billing"), (again, "triage")):
-        assert (found["goal"], found["answer"]) == ([agent], [agent])
-    assert (handed["goal"], handed["call"], handed["answer"]) == (
-        ["triage", "billing"],
-        ["triage"],
-        ["billing"],
-    )
+        assert (found["goal"], found["answer"], found["run"]) == ([agent], [agent], [agent])
+    assert (handed["goal"], handed["call"]) == (["triage", "billing"], ["triage"])
+    assert (handed["answer"], handed["run"]) == (["billing"], ["billing"])
