@@ -45,6 +45,22 @@ Gate = Literal["acceptance", "output", "post_action", "review", "confidence"]
 """What an answer passes before it is released, in this order."""
 
 
+class CheckReport(Contract):
+    """An acceptance check, and what it found when it looked last; `open` before that."""
+
+    name: str
+    state: Literal["open", "passed", "failed"]
+    found: str = Field(default="", exclude_if=not_)
+
+
+class GoalReport(Contract):
+    """What a run is for, the checks that say when it is done, and how far its model says it is."""
+
+    objective: str
+    done_when: tuple[CheckReport, ...] = ()
+    progress: str = Field(default="", exclude_if=not_)
+
+
 class Fallback(Inbound):
     """
     What happens when a model fails; `reactions` differ from the defaults by kind of failure.

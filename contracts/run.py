@@ -21,6 +21,7 @@ from holdfast.contracts.control import (
     EarlierRun,
     Effect,
     Fallback,
+    GoalReport,
     KnownEffect,
     LimitSummary,
     ModelAttempt,
@@ -371,8 +372,8 @@ class StatusReport(Contract):
     happen any more.
     `refused` are the latest messages that changed nothing, `notes` what models had to do without
     or said that nobody could read, `signed` the signals that take a signature. While it is
-    `planning` nothing is changed. `transcript_digest`
-    is null where output guardrails look: it would tell who guesses an answer that they are right.
+    `planning` nothing is changed. `goal` is what it is for, and how far. `transcript_digest` is
+    null where output guardrails look: it would tell who guesses an answer that they are right.
     """
 
     run_id: str
@@ -396,3 +397,4 @@ class StatusReport(Contract):
     retry_of: EarlierRun = None
     signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
     planning: bool = Field(default=False, exclude_if=not_)
+    goal: GoalReport | None = None

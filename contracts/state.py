@@ -111,6 +111,8 @@ class RunStateChange(TypedDict, total=False):
     unheard: bool
     calls: tuple[CallState, ...]
     planning: bool
+    checked: tuple[GuardrailVerdict, ...]
+    progress: str
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]
     journal: tuple[JournalEvent, ...]
@@ -211,8 +213,9 @@ class RunState(Contract):
     do again, `recorded` what answers the calls of a dry fork; it has `lost` something of that, of
     what its parts did or of `unresolved` where there was no room to keep all. `tier` is the one
     tried now, `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before
-    failed, `subtasks` are failed ones; `used_tokens` prove nothing more. It changes nothing while
-    `planning`, and begins nothing while `stopping`.
+    failed, `subtasks` are failed ones; `used_tokens` prove nothing more. `checked` is what
+    acceptance checks found last, `progress` how far a model says that it is. It changes nothing
+    while `planning`, and begins nothing while `stopping`.
     Once it is `closing` a model has said its `limit_summary`, and nothing but guardrails follows.
     """
 
@@ -241,6 +244,8 @@ class RunState(Contract):
     requests_made: int = 0
     request_mark: str = ""
     planning: bool = Field(default=False, exclude_if=not_)
+    checked: tuple[GuardrailVerdict, ...] = Field(default=(), exclude_if=not_)
+    progress: str = Field(default="", exclude_if=not_)
     steers: tuple[UserTurn, ...] = ()
     unread: int = 0
     call_marks: tuple[str, ...] = ()

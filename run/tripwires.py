@@ -89,6 +89,8 @@ def after_answer(
         return state
     for verdict in verdicts:
         state = state.with_(signals=state.signals.merge(verdict.signals))
+    if gate == "acceptance":
+        state = state.with_(checked=tuple(verdicts))
     tripped = _strictest_first(state, verdicts)
     if not tripped:
         return answers.pass_gate(state, gate)

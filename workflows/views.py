@@ -15,6 +15,7 @@ from holdfast.contracts.run import ReportedStatus, StatusReport
 from holdfast.contracts.state import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.limits import routing
+from holdfast.run.step import goals
 from holdfast.run.summaries import wait_line
 from holdfast.run.texts.requests import request_line
 
@@ -87,6 +88,7 @@ def status(
         retry_of=state.brief.retry_of,
         signed=state.agent.signed,
         planning=state.planning,
+        goal=goals.build_report(state),
     )
 
 

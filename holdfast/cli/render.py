@@ -1,16 +1,17 @@
 """What the terminal shows: transcript lines, fields, tables."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
 from holdfast.cli.screen import Screen
 from holdfast.client import RunEntry
+from holdfast.contracts.control import GoalReport
 from holdfast.contracts.texts import clip_chars, escape_invisible, escape_invisible_lines
 from holdfast.run.texts.figures import duration, moment
-from holdfast.trace.words import Line, Tone, offset
+from holdfast.trace.words import Line, Tone, offset, short
 
 _STYLES: dict[Tone, str] = {
     "plain": "",
@@ -135,3 +136,12 @@ def show_runs(out: Screen, entries: Sequence[RunEntry]) -> None:
     ]
     what = "REASON" if why else "PENDING"
     show_table(out, ("RUN", "AGENT", "STATUS", what, "STARTED", "TOOK"), rows)
+
+
+def describe_goal(goal: GoalReport) -> Iterator[tuple[str, str]]:
+    """Say which checks decide that it is done, and how far its model says it is."""
+    for check in goal.done_when:
+        found = f": {short(check.found)}" if check.found else ""
+        yield "done when", f"{check.name} ({check.state}{found})"
+    if goal.progress:
+        yield "progress", short(goal.progress)

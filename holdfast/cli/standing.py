@@ -13,7 +13,14 @@ from holdfast.client import NoWorker, Run
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Limits, UsageReport
-from holdfast.contracts.control import Approach, Compensation, Effect, RetryOf, Waiting
+from holdfast.contracts.control import (
+    Approach,
+    Compensation,
+    Effect,
+    GoalReport,
+    RetryOf,
+    Waiting,
+)
 from holdfast.contracts.journal import MessageEnded, MessageTaken
 from holdfast.contracts.run import StatusReport
 from holdfast.contracts.signals import RefusedMessage
@@ -55,7 +62,7 @@ class RunView(Contract):
     Where one run stands.
 
     `source` says who says so: a worker that was asked, or the history that the server keeps. The
-    history doesn't know the digest of the transcript, nor all that `requests` say which wait.
+    history doesn't know the digest of the transcript, the `goal`, nor all that `requests` say.
     `refused` are the latest of `refused_total`. `approach`, `tier` are under way, `attempts` are
     approaches that failed, a `candidate` is an answer that waits for a person: these the history
     tells, whoever was asked for the rest. `retry_of` is the run that it tries again, `handed_back`
@@ -74,6 +81,7 @@ class RunView(Contract):
     waiting: Waiting | None = None
     retry_of: RetryOf | None = None
     planning: bool = False
+    goal: GoalReport | None = None
     requests: tuple[Request, ...]
     step: int
     tool_calls: int
@@ -153,6 +161,7 @@ def show_view(out: Screen, shown: RunView) -> None:
     ]
     fields += [("noted", note) for note in shown.notes]
     fields += [("left", f"to another worker: {line}") for line in shown.handed_back]
+    fields += render.describe_goal(shown.goal) if shown.goal is not None else ()
     fields += _describe_control(shown)
     if shown.failure is not None:
         fields.append(("failure", shown.failure))
@@ -225,6 +234,7 @@ def build_view(
         waiting=status.waiting,
         retry_of=status.retry_of,
         planning=status.planning,
+        goal=status.goal,
         requests=requests,
         step=status.step,
         tool_calls=usage.tool_calls,

@@ -312,6 +312,8 @@ def _reset_work(state: RunState) -> RunState:
         stop=None,
         outcome=None,
         grading="",
+        checked=(),
+        progress="",
     )
 
 

@@ -11,11 +11,13 @@ from holdfast.contracts.control import (
     Backtracking,
     Candidate,
     Checkpoint,
+    CheckReport,
     Compensation,
     Decomposition,
     Delegation,
     Effect,
     Fallback,
+    GoalReport,
     HandoffData,
     KnownEffect,
     LimitSummary,
@@ -84,6 +86,7 @@ VERDICT = GuardrailVerdict(
 APPROACH = Approach(
     number=1, approach="rewrite it", failure_reason="two tests fail", partial_progress="3 calls"
 )
+CHECKED = CheckReport(name="unit_tests", state="failed", found="2 failed")
 FILE = ProjectFile(path="AGENTS.md", source="agents", digest=DIGEST, characters=120, cut=True)
 PROJECT = ProjectContext(
     files=(FILE,),
@@ -169,6 +172,8 @@ EXAMPLES: tuple[Contract, ...] = (
     Ceiling(without_tools=("send",), budget=Budget(max_steps=3)),
     HandoffData(files={"a.md": "words"}, recent_changes=("later", "earlier")),
     Backtracking(max_backtracks=2, revisions=1),
+    CHECKED,
+    GoalReport(objective="mend it", done_when=(CHECKED,), progress="done: one; next: two"),
     Candidate(text="done"),
     Checkpoint(items=1, model_index=0),
     Compensation(undone=("a",)),

@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.cli import render
 from holdfast.cli.standing import RunView, build_view, read_view
 from holdfast.contracts.approvals import Escalation, Question, Review
-from holdfast.contracts.control import ProviderWait, Waiting
+from holdfast.contracts.control import CheckReport, GoalReport, ProviderWait, Waiting
 from holdfast.contracts.run import RunInput, StatusReport
 from holdfast.contracts.tools import Risk
 from holdfast.run.requests import describe_opening
@@ -78,14 +79,14 @@ def test_all_that_a_run_says_is_shown() -> None:
 
 
 def test_nothing_of_a_view_is_forgotten() -> None:
-    """History tells all of it, a worker all but what stands in a result."""
+    """History tells all but the goal, a worker all but what stands in a result."""
     state = a_state()
 
     asked = build_view(read(begun()), views.status(state), views.usage(state), ())
 
     every = RunView.model_fields.keys()
     assert every - asked.model_fields_set == {"effects", "unresolved"}
-    assert every - read_view(read(begun())).model_fields_set == set()
+    assert every - read_view(read(begun())).model_fields_set == {"goal"}
 
 
 @pytest.mark.parametrize(
@@ -145,3 +146,14 @@ def test_a_run_that_plans_is_shown_as_one() -> None:
 
     assert planning
     assert not read_view(read(written)).planning
+
+
+def test_how_far_a_run_is_stands_on_lines() -> None:
+    """What each check found, and what the model says."""  # BY-19
+    found = CheckReport(name="unit_tests", state="failed", found="2 failed")
+    goal = GoalReport(objective="mend it", done_when=(found,), progress="done: a; next: b")
+
+    assert [*render.describe_goal(goal)] == [
+        ("done when", "unit_tests (failed: 2 failed)"),
+        ("progress", "done: a; next: b"),
+    ]

@@ -1,4 +1,4 @@
-"""The tool that has a plan approved before anything is done."""
+"""The tools that have a plan approved before anything is done, and say how far it is."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -39,3 +39,17 @@ async def submit_plan(
     """
     content: JsonObject = {"goal": goal, "steps": [*steps]}
     return Plan(plan=digest(content), goal=goal, steps=steps)
+
+
+@tool(
+    risk=Risk.COMPUTE_ONLY,
+    local=True,
+    timeout=10,
+    expected_result="people read it where the run stands",
+)
+async def report_progress(
+    done: Annotated[str, Field(min_length=1, max_length=1_000)],
+    next: Annotated[str, Field(min_length=1, max_length=1_000)],
+) -> str:
+    """Say what is done of the goal and what comes next, whenever that has changed."""
+    return f"noted, {len(done)} and {len(next)} characters"

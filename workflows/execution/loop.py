@@ -27,6 +27,7 @@ from holdfast.run import (
     turns,
 )
 from holdfast.run.disagreements import NotBegun
+from holdfast.run.step import goals
 from holdfast.run.step.kinds import (
     Authorize,
     AwaitMessage,
@@ -278,6 +279,7 @@ class StepLoop:
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
         state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
+        state = goals.note_progress(state, batch, ran)
         self._run.state = state = commit_handoff(self._run, state)
         for result in ran:
             self._run.begun.pop(result.call_id, None)
