@@ -14,7 +14,7 @@ class Goals(NamedTuple):
     """The most that a step may take: so many times what it takes the floor."""
 
     ms: float
-    size: float = 2.5
+    size: float = 2.0
     cpu: float = 2.0
 
 
