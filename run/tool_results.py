@@ -19,35 +19,15 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
-from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import Risk, ToolContract, takes_words
-from holdfast.contracts.transcript import UserTurn
 from holdfast.run.limits import loop_detection
 from holdfast.run.summaries import call_line
 
 MAY_HAVE_RUN_STATUSES = {"ok", "outcome_unknown"}
 """The results of calls that ran, or may have."""
-
-
-_PLAN_TOOL = "submit_plan"
-
-PLAN_FIRST = UserTurn(
-    text="Plan first. Nothing is changed before a person has approved your plan (submit_plan): "
-    "read, search, ask and draft what the plan needs.",
-    origin="constraint",
-)
-"""What the model of a run is told that changes nothing before its plan is approved."""
-
-
-def has_approved_plan(agent: AgentSnapshot, results: Iterable[ToolResult]) -> bool:
-    """Whether one of these results is that of a plan which a person has approved."""
-    tool = agent.find_tool(_PLAN_TOOL)
-    if tool is None or tool.permission != "approval":  # of an app's own, that nobody approves
-        return False
-    return any(isinstance(one, ToolSuccess) and one.name == _PLAN_TOOL for one in results)
 
 
 def record(

@@ -20,7 +20,7 @@ from holdfast.contracts.transcript import TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
 from holdfast.run.delegation import ceilings
-from holdfast.run.limits import budgets, fallback, loop_detection, routing
+from holdfast.run.limits import budgets, fallback, loop_detection, plans, routing
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
 from holdfast.run.transcript import append_items, build_tool_turn
 
@@ -71,7 +71,7 @@ def start_run(
         output_schema=run.output_schema,
         planning=run.mode == "plan",
     )
-    said = (tool_results.PLAN_FIRST,) if state.planning else ()
+    said = (plans.PLAN_FIRST,) if state.planning else ()
     return append_items(state, UserTurn(text=run.input or ""), *said)
 
 
@@ -237,7 +237,7 @@ def after_tools(
         results,
     )
     state = _with_unresolved_calls(state, unresolved)
-    planning = state.planning and not tool_results.has_approved_plan(state.agent, results)
+    planning = state.planning and not plans.has_approved_plan(state.agent, results)
     return close_turn_if_complete(state.with_(planning=planning), now)
 
 

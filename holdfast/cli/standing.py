@@ -27,7 +27,7 @@ from holdfast.contracts.signals import RefusedMessage
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.run import tool_results
+from holdfast.run.limits import plans
 from holdfast.run.texts import requests as request_texts
 from holdfast.run.texts.figures import dollars, duration, moment, pluralize
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS
@@ -314,7 +314,7 @@ def _is_planning(trace: Trace) -> bool:
     if trace.brief is None or trace.brief.mode != "plan" or trace.agent is None:
         return False
     results = (one.result for one in trace.calls if one.result is not None)
-    return not tool_results.has_approved_plan(trace.agent, results)
+    return not plans.has_approved_plan(trace.agent, results)
 
 
 def _find_hand_backs(trace: Trace) -> tuple[str, ...]:

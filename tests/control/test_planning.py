@@ -12,7 +12,8 @@ from holdfast.contracts.decisions import Deny
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import ToolTurn, UserTurn
 from holdfast.policy.engine import decide
-from holdfast.run import authorization, parts, tool_results, turns
+from holdfast.run import authorization, parts, turns
+from holdfast.run.limits import plans
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from holdfast.tools import submit_plan
 from tests.builders import (
@@ -65,9 +66,9 @@ def test_a_plan_that_nobody_has_to_approve_ends_nothing() -> None:
     own = a_state(tools=(a_contract("submit_plan"),))
     ours = a_state(tools=(submit_plan.contract,))
 
-    assert not tool_results.has_approved_plan(own.agent, (a_success(plan),))
-    assert tool_results.has_approved_plan(ours.agent, (a_success(plan),))
-    assert not tool_results.has_approved_plan(ours.agent, (a_success(a_call("look")),))
+    assert not plans.has_approved_plan(own.agent, (a_success(plan),))
+    assert plans.has_approved_plan(ours.agent, (a_success(plan),))
+    assert not plans.has_approved_plan(ours.agent, (a_success(a_call("look")),))
 
 
 def test_a_run_that_plans_is_decided_as_one() -> None:
