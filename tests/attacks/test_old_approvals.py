@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -332,7 +333,7 @@ async def test_what_lapses_before_a_decision_does_not_count(
         scheduled_time=began,
         started_time=began + timedelta(seconds=waited),
     )
-    ticking = iter((0, took))
+    ticking = chain([0], repeat(took))
     monkeypatch.setattr(clock, "monotonic", lambda: next(ticking))
     record = a_record(call, expires_at=NOW + timedelta(seconds=5))
 
