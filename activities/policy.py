@@ -326,6 +326,7 @@ class PolicyActivities:
             done=asked.done,
             lost=asked.lost,
             planning=asked.planning,
+            planned=asked.planned,
             switches=known.switches,
             sandbox=self._environment.has_sandbox,
             issuers=known.issuers,

@@ -240,7 +240,8 @@ class AuthorizeCalls(Contract):
     other name is an unknown tool. One that this worker lacks another may have, unless all have
     been asked and it is `gone`. `unresolved` are the fingerprints of writes of this run of which
     nobody knows whether they happened, `done` those of what other parts of the same work did;
-    `lost` says that nobody knows all of that. While it is `planning` the run changes nothing.
+    `lost` says that nobody knows all of that. While it is `planning` the run changes nothing,
+    and then only by the tools that are `planned`.
     `path` are the agents that this one works for. Of the classes `without_risks` nothing runs in
     it. `execution` is that in which the approvals were given. `reviews` are those that were
     approved and release what the calls do. `loads` are the tools that load what the receivers of
@@ -267,6 +268,7 @@ class AuthorizeCalls(Contract):
     done: tuple[str, ...] = ()
     lost: bool = Field(default=False, exclude_if=not_)
     planning: bool = Field(default=False, exclude_if=not_)
+    planned: tuple[str, ...] | None = Field(default=None, exclude_if=lambda named: named is None)
     visible_tools: tuple[str, ...]
     loads: Mapping[str, str] = Field(default_factory=dict[str, str], exclude_if=not_)
     gone: bool = Field(default=False, exclude_if=not_)

@@ -111,6 +111,7 @@ class RunStateChange(TypedDict, total=False):
     unheard: bool
     calls: tuple[CallState, ...]
     planning: bool
+    planned: tuple[str, ...] | None
     checked: tuple[GuardrailVerdict, ...]
     progress: str
     requests: tuple[Request, ...]
@@ -215,7 +216,7 @@ class RunState(Contract):
     tried now, `tier_attempts` numbers what was tried at any, `tier_failure` is why the one before
     failed, `subtasks` are failed ones; `used_tokens` prove nothing more. `checked` is what
     acceptance checks found last, `progress` how far a model says that it is. It changes nothing
-    while `planning`, and begins nothing while `stopping`.
+    while `planning`, then only by what is `planned`, and begins nothing while `stopping`.
     Once it is `closing` a model has said its `limit_summary`, and nothing but guardrails follows.
     """
 
@@ -244,6 +245,7 @@ class RunState(Contract):
     requests_made: int = 0
     request_mark: str = ""
     planning: bool = Field(default=False, exclude_if=not_)
+    planned: tuple[str, ...] | None = Field(default=None, exclude_if=lambda named: named is None)
     checked: tuple[GuardrailVerdict, ...] = Field(default=(), exclude_if=not_)
     progress: str = Field(default="", exclude_if=not_)
     steers: tuple[UserTurn, ...] = ()

@@ -37,11 +37,11 @@ class DecisionFacts(NamedTuple):
     `draft` is the call's own, `variant` what would make it. `unresolved` are the fingerprints of
     writes of which nobody knows whether they happened, `done` those of what other parts of the
     same work did; `lost` says that nobody knows all of that. A run that is `planning` changes
-    nothing. `sandbox` says whether the worker has one. `values` are the arguments as the tool will
-    see them, with defaults filled in;
-    without them, as the model wrote them. `effect` is what makes two calls do the same, as
-    `unresolved` and `done` name it. `path` are the agents that this one works for, of the classes
-    `without_risks` it may do nothing. `issuers` are those whose signatures count now,
+    nothing, one whose plan is approved only by the tools that are `planned`. `sandbox` says
+    whether the worker has one. `values` are the arguments as the tool will see them, with defaults
+    filled in; without them, as the model wrote them. `effect` is what makes two calls do the same,
+    as `unresolved` and `done` name it. `path` are the agents that this one works for, of the
+    classes `without_risks` it may do nothing. `issuers` are those whose signatures count now,
     `authorities` what stands of that on which rules rest.
     """
 
@@ -57,6 +57,7 @@ class DecisionFacts(NamedTuple):
     done: tuple[str, ...] = ()
     lost: bool = False
     planning: bool = False
+    planned: tuple[str, ...] | None = None
     switches: tuple[Switch, ...] = ()
     sandbox: bool = False
     values: JsonObject | None = None

@@ -143,6 +143,22 @@ def deny_while_planning(case: CallContext, _policy: Policy) -> Decision | None:
     )
 
 
+def deny_beyond_plan(case: CallContext, _policy: Policy) -> Decision | None:
+    """Once its plan is approved a run changes things, and hands work over, by what that names."""
+    contract, named = case.contract, case.facts.planned
+    quiet = contract.risk.changes_nothing or contract.risk is Risk.DRAFT_ONLY
+    if named is None or contract.name in named or (quiet and contract.receiver is None):
+        return None
+    return Deny(
+        rule="plan",
+        reason=f"the approved plan doesn't name {contract.name}",
+        next_valid_actions=(
+            "have the changed plan approved with submit_plan",
+            "keep to the plan",
+        ),
+    )
+
+
 def ask_the_user(case: CallContext, _policy: Policy) -> Decision | None:
     """A tool that asks is no action: its call is a question."""
     if case.contract.permission != "ask_user":
@@ -172,6 +188,7 @@ FORBIDDING_RULES: tuple[Rule, ...] = (
     deny_unresolved_repeat,
     deny_doing_again,
     deny_while_planning,
+    deny_beyond_plan,
 )
 
 # The first rule that answers decides, so what forbids stands before what permits.

@@ -49,6 +49,7 @@ def build_input(
         done=_digests(known, "done"),
         lost=parts.UNKNOWN_EFFECT in known,
         planning=state.planning,
+        planned=state.planned,
         visible_tools=visible,
         loads=_find_loads(state),
         now=now,

@@ -237,8 +237,7 @@ def after_tools(
         results,
     )
     state = _with_unresolved_calls(state, unresolved)
-    planning = state.planning and not plans.has_approved_plan(state.agent, results)
-    return close_turn_if_complete(state.with_(planning=planning), now)
+    return close_turn_if_complete(plans.after_tools(state, ran, results), now)
 
 
 def _select_remaining_releases(

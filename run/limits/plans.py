@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
-from holdfast.contracts.calls import ToolResult, ToolSuccess
+from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
+from holdfast.contracts.decisions import Decided
 from holdfast.contracts.run import AgentSnapshot
+from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn
 
 _PLAN_TOOL = "submit_plan"
@@ -22,3 +24,24 @@ def has_approved_plan(agent: AgentSnapshot, results: Iterable[ToolResult]) -> bo
     if tool is None or tool.permission != "approval":  # of an app's own, that nobody approves
         return False
     return any(isinstance(one, ToolSuccess) and one.name == _PLAN_TOOL for one in results)
+
+
+def after_tools(
+    state: RunState, calls: Iterable[CallState], results: Iterable[ToolResult]
+) -> RunState:
+    """Plan no more once a plan is approved, and change things only by the tools that it names."""
+    done = {one.call_id: one for one in results}
+    for call in calls:
+        result = done.get(call.call.call_id)
+        if result is not None and has_approved_plan(state.agent, (result,)):
+            state = state.with_(planning=False, planned=_select_named_tools(call))
+    return state
+
+
+def _select_named_tools(call: CallState) -> tuple[str, ...]:
+    ruled, written = call.ruling, call.call
+    given = ruled.canonical if isinstance(ruled, Decided) else None
+    if given is None and isinstance(written, ToolCall):
+        given = written.arguments
+    named = given.get("tools") if given else None
+    return tuple(map(str, named)) if isinstance(named, list) else ()

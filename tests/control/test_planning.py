@@ -29,7 +29,8 @@ from tests.memory.runs import MemoryRuns
 from tests.policy.policies import a_policy, some_facts
 from tests.sample import TOOLS, lines, scripted
 
-PLAN = call("submit_plan", goal="tell them", steps=["send it"])
+STEPS: JsonObject = {"goal": "tell them", "steps": ["send it"]}
+PLAN = call("submit_plan", **STEPS, tools=["send"])
 FREE = {Risk.READ_ONLY, Risk.SEARCH_ONLY, Risk.COMPUTE_ONLY, Risk.DRAFT_ONLY}
 
 
@@ -74,7 +75,7 @@ def test_a_plan_that_nobody_has_to_approve_ends_nothing() -> None:
 def test_a_run_that_plans_is_decided_as_one() -> None:
     """The engine is told, until the plan is approved; whoever tries the run again plans anew."""
     # BY-18
-    plan = a_call("submit_plan", "c1", goal="tell them", steps=["send it"])
+    plan = a_call("submit_plan", "c1", **STEPS, tools=["send"])
     begun = a_state(run={"mode": "plan"}, tools=(submit_plan.contract,))
     said = asked_for(plan, state=begun)
     after = turns.after_tools(said, (a_success(plan),), NOW, said.calls)
@@ -88,7 +89,60 @@ def test_a_run_that_plans_is_decided_as_one() -> None:
     assert isinstance(begun.items[-1], UserTurn)
     assert begun.items[-1].text.startswith("Plan first.")
     assert [one.planning for one in (begun, said, after, again)] == [True, True, False, True]
+    assert [one.planned for one in (begun, said, after, again)] == [None, None, ("send",), None]
     assert not a_state().planning
+
+
+@pytest.mark.parametrize("risk", Risk)
+def test_an_approved_plan_binds_what_follows(risk: Risk) -> None:
+    """A tool that the plan doesn't name changes nothing and gets no work."""
+    # BY-17
+    policy = a_policy("{id: all, effect: allow, match: {tools: [look]}}")
+    contract = a_contract(risk=risk)
+    handing = a_contract(risk=risk, receiver="billing")
+    named, other = some_facts(planned=("look",)), some_facts(planned=("send",))
+    ever = decide(a_call(), contract, some_facts(), policy)
+
+    beyond = decide(a_call(), contract, other, policy)
+    given = decide(a_call(), handing, other, policy)
+
+    assert decide(a_call(), contract, named, policy) == ever
+    assert isinstance(given, Deny)
+    assert given.rule == "plan"
+    if risk in FREE:
+        assert beyond == ever
+    else:
+        assert isinstance(beyond, Deny)
+        assert (beyond.rule, beyond.reason) == ("plan", "the approved plan doesn't name look")
+        assert "submit_plan" in beyond.next_valid_actions[0]
+
+
+async def test_a_changed_plan_is_approved_anew(memory_runs: MemoryRuns, tmp_path: Path) -> None:
+    """What the approved plan doesn't name is denied, until a plan that names it is approved."""
+    # BY-17
+    log = str(tmp_path / "log")
+    send = call("send", log=log, text="x")
+    quiet = call("submit_plan", **STEPS, tools=[])
+    app = scripted([quiet, send, PLAN, send, say("done")], tools=[*TOOLS, submit_plan])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "tell them")
+        first = await run.asked_for_approval()
+        await run.approve(first.request_id)
+        second = await asked(run, first)
+        before = lines(Path(log))
+        await run.approve(second.request_id)
+        third = await asked(run, second)
+        await run.approve(third.request_id)
+        result = await run.result()
+        results = await run.results()
+
+    assert isinstance(first, ApprovalRequest)
+    assert isinstance(second, ApprovalRequest)
+    assert isinstance(third, ApprovalRequest)
+    assert [one.tool for one in (first, second, third)] == ["submit_plan", "submit_plan", "send"]
+    assert first.digest != second.digest
+    assert (before, len(lines(Path(log))), result.answer) == ([], 1, "done")
+    assert [one.status for one in results] == ["ok", "denied", "ok", "ok"]
 
 
 async def test_a_write_is_denied_until_the_plan_is_approved(

@@ -136,7 +136,7 @@ def test_a_wait_for_a_provider_is_read_from_history() -> None:
 def test_a_run_that_plans_is_shown_as_one() -> None:
     """Until its plan is approved and has run."""
     # BY-18
-    plan = a_call("submit_plan", "c1", goal="tell them", steps=["send it"])
+    plan = a_call("submit_plan", "c1", goal="tell them", steps=["send it"], tools=["send"])
     written = Written(RunInput(agent="it", input="go", mode="plan"))
     written.opened(an_agent(tools=(submit_plan.contract,)))
     written.asked(plan)

@@ -221,15 +221,15 @@ def test_an_answer_is_text(headers: dict[str, str], body: bytes, text: str) -> N
 
 
 async def test_a_plan_is_known_by_its_hash() -> None:
-    """The result of an approved plan names exactly this plan; another step makes it another."""
+    """The result of an approved plan names exactly this plan; another tool makes it another."""
     # BY-17
     submit = builtin.submit_plan.function
-    first = cast(Plan, await submit("move", ["pack", "go"]))  # pyright: ignore[reportGeneralTypeIssues] -- async, as the next line says
-    second = cast(Plan, await submit("move", ["pack", "run"]))  # pyright: ignore[reportGeneralTypeIssues] -- as above
+    first = cast(Plan, await submit("move", ["pack", "go"], ["send"]))  # pyright: ignore[reportGeneralTypeIssues] -- async, as the next line says
+    second = cast(Plan, await submit("move", ["pack", "go"], ["send", "pay"]))  # pyright: ignore[reportGeneralTypeIssues] -- as above
 
     assert builtin.submit_plan.is_async
     assert builtin.submit_plan.contract.permission == "approval"
-    assert first.plan == digest({"goal": "move", "steps": ["pack", "go"]})
+    assert first.plan == digest({"goal": "move", "steps": ["pack", "go"], "tools": ["send"]})
     assert first.plan != second.plan
 
 

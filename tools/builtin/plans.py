@@ -17,12 +17,13 @@ class Plan:
     plan: str
     goal: str
     steps: list[str]
+    tools: list[str]
 
 
 @tool(
     risk=Risk.COMPUTE_ONLY,
     permission="approval",
-    expected_result="the agent knows that this plan, and no other, is approved",
+    expected_result="this plan, and no other, is approved: nothing is changed by other tools",
     rollback="none is needed: a plan does nothing; each step is decided when it is taken",
 )
 async def submit_plan(
@@ -31,14 +32,18 @@ async def submit_plan(
         list[Annotated[str, Field(min_length=1, max_length=2_000)]],
         Field(min_length=1, max_length=50),
     ],
+    tools: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=50)
+    ],
 ) -> Plan:
     """
-    Have a person approve a plan before you begin, and again whenever its goal or a step changes.
+    Have a person approve a plan before you begin, and again whenever anything of it changes.
 
-    Returns the plan with its hash.
+    tools: the names of all tools that change something or hand work over, and that the plan uses;
+    once it is approved every other is denied. Returns the plan with its hash.
     """
-    content: JsonObject = {"goal": goal, "steps": [*steps]}
-    return Plan(plan=digest(content), goal=goal, steps=steps)
+    content: JsonObject = {"goal": goal, "steps": [*steps], "tools": [*tools]}
+    return Plan(plan=digest(content), goal=goal, steps=steps, tools=tools)
 
 
 @tool(
