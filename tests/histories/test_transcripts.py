@@ -1,14 +1,16 @@
 """What each model was asked stands in history once: the rest of it is named, and can be proven."""
 
 import json
+from typing import cast
 
 import pytest
 from pydantic import JsonValue
 from temporalio.api.common.v1 import Payloads
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
-from temporalio.worker import Replayer
+from temporalio.worker import Interceptor, Replayer, WorkflowInterceptorClassInput
 
+from holdfast.activities.transcripts import HOLD_TRANSCRIPT, HoldTranscript
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.transcript import (
@@ -115,14 +117,42 @@ def test_contents_stand_in_history_once() -> None:
     assert audited(chain[0]).named > 0
 
 
-@each_story
-async def test_a_worker_that_keeps_nothing_goes_on_with_what_others_named(name: str) -> None:
-    """Whether contents stand once or twice decides no command: either replays the other."""
-    replayer = Replayer(
+def a_replayer(*interceptors: Interceptor) -> Replayer:
+    """Replays as a worker does that keeps no transcripts."""
+    return Replayer(
+        interceptors=interceptors,
         workflows=[AgentRun, AgentSession, HoldfastSwitches],
         workflow_runner=RUNNER,
         data_converter=data_converter,
     )
+
+
+class Holder(Interceptor):
+    """Keeps what workflows leave for activities."""
+
+    def __init__(self) -> None:
+        self.left: list[str] = []
+
+    def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> None:
+        theirs = cast("dict[str, HoldTranscript]", input.unsafe_extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
+        theirs[HOLD_TRANSCRIPT] = self._hold
+
+    def _hold(self, run_id: str, *_: object) -> None:
+        self.left.append(run_id)
+
+
+async def test_a_replay_takes_no_transcript_away() -> None:
+    """Whoever asks an execution that is over has it replayed, while the next one asks a model."""
+    holder = Holder()
+    for history in stored.unpack(stored.history_file("continue_as_new").read_bytes())[0]:
+        await a_replayer(holder).replay_workflow(history)
+
+    assert holder.left == []
+
+
+@each_story
+async def test_a_worker_that_keeps_nothing_goes_on_with_what_others_named(name: str) -> None:
+    """Whether contents stand once or twice decides no command: either replays the other."""
     for chain in stored.unpack(stored.history_file(name).read_bytes()):
         for history in chain:
-            await replayer.replay_workflow(history)
+            await a_replayer().replay_workflow(history)

@@ -52,12 +52,14 @@ class RecordedContent:
         """
         Name what history has, where the activity finds the transcript in this process.
 
-        One that runs elsewhere asks the run for it.
+        One that runs elsewhere asks the run for it. A replay leaves nothing there: it may be that
+        of an execution that is over, while the next one is asking a model.
         """
         ours = cast("Mapping[str, HoldTranscript]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType] -- of any functions
         if HOLD_TRANSCRIPT not in ours:
             return call
-        ours[HOLD_TRANSCRIPT](state.run_id, workflow.info().run_id, state.head, state.items)
+        if not workflow.unsafe.is_replaying():
+            ours[HOLD_TRANSCRIPT](state.run_id, workflow.info().run_id, state.head, state.items)
         new = state.items[state.sent.length :]
         named = tuple(map(self._refer, new))
         return call if named == new else call.with_(base=TranscriptDigest(), items=named)
