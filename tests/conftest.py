@@ -62,6 +62,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their fixtures; what takes a minute begins first, or all wait for it alone."""
+    items.sort(key=lambda item: item.path.parent.name != "chaos")
     for item in items:
         if not isinstance(item, pytest.Function):
             continue

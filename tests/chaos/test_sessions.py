@@ -26,8 +26,8 @@ from tests.sessions.talking import Talk, Talks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-a_dozen = settings(
-    max_examples=12,
+half_a_dozen = settings(
+    max_examples=6,
     deadline=None,
     derandomize=True,
     # Each smaller example is a talk on a real server again: the first that fails says enough.
@@ -257,7 +257,7 @@ async def stage(
     await stage.close()
 
 
-@a_dozen
+@half_a_dozen
 @given(script=st.lists(moves(), min_size=3, max_size=12))
 async def test_whatever_is_said_in_a_session(stage: Stage, script: list[Move]) -> None:
     """Messages twice, approvals, stops, closing, new executions and workers: all is answered."""
