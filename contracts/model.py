@@ -12,6 +12,7 @@ from holdfast.contracts.bounds import Count, Number
 from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, HostedTool
 from holdfast.contracts.transcript import (
+    AssistantTurn,
     ItemRange,
     NewItem,
     Part,
@@ -333,6 +334,10 @@ class ModelReply(Contract):
     def with_(self, **changes: Unpack[ModelReplyChange]) -> Self:
         """Return a copy with these fields changed."""
         return self.copy_with(changes)
+
+    def build_turn(self, calls: tuple[AnyCall, ...] = ()) -> AssistantTurn:
+        """Build what stands of it in the transcript, with those calls that the run takes."""
+        return AssistantTurn(model=self.model, text=self.text, calls=calls, parts=self.parts)
 
     @property
     def words(self) -> str:

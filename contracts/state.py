@@ -14,7 +14,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Ledger, PartialBudget
-from holdfast.contracts.calls import AnyCall, Draft, RecordedResult, ToolResult
+from holdfast.contracts.calls import AnyCall, Draft, RecordedResult, ToolCall, ToolResult
 from holdfast.contracts.control import (
     Approach,
     Candidate,
@@ -81,6 +81,14 @@ class CallState(Contract):
     def decision(self) -> Decision | None:
         """The latest decision about the call, if the engine has made one."""
         return decision_of(self.ruling)
+
+    @property
+    def arguments(self) -> JsonObject:
+        """Its arguments as their types write them; of a call that can't be read there are none."""
+        canonical = self.ruling.canonical if isinstance(self.ruling, Decided) else None
+        if canonical is None and isinstance(self.call, ToolCall):
+            return self.call.arguments
+        return canonical or {}
 
     @property
     def reading(self) -> str:

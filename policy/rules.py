@@ -112,10 +112,11 @@ class Batch(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The rules of a policy that can be about one tool."""
+    """The rules of a policy that can be about one tool, and the names of what they rest on."""
 
     forbidding: tuple[Batch, ...]
     ordered: tuple[Batch, ...]
+    authorities: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -153,19 +154,15 @@ class Policy:
         asked = (tool, risk, draft)
         found = self._candidates.get(asked)
         if found is None:
+            forbidding = [rule for rule in self.forbid_rules if rule.may_be_about(*asked)]
+            ordered = [rule for rule in self.first_match_rules if rule.may_be_about(*asked)]
             found = Candidates(
-                _build_batches([rule for rule in self.forbid_rules if rule.may_be_about(*asked)]),
-                _build_batches(
-                    [rule for rule in self.first_match_rules if rule.may_be_about(*asked)]
-                ),
+                _build_batches(forbidding),
+                _build_batches(ordered),
+                frozenset(rule.authority for rule in (*forbidding, *ordered) if rule.authority),
             )
             self._candidates[asked] = found
         return found
-
-    def find_authorities(self, tool: str, risk: Risk, draft: str | None) -> frozenset[str]:
-        """Return the names of what rules rest on that can be about a tool."""
-        resting = (rule for rule in self.rules if rule.authority)
-        return frozenset(one.authority for one in resting if one.may_be_about(tool, risk, draft))
 
     @cached_property
     def _candidates(self) -> dict[tuple[str, Risk, str | None], Candidates]:

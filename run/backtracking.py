@@ -9,7 +9,7 @@ from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.transcript import AssistantTurn, ItemRange, UserTurn
+from holdfast.contracts.transcript import ItemRange, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import escalations, gates, parts, tool_results
 from holdfast.run.transcript import append_items, halt, measure_context
@@ -36,10 +36,9 @@ def request_plan(state: RunState) -> RunState:
 
 def start_approach(state: RunState, reply: ModelReply) -> RunState:
     """Take an approach, and have it carried out; said once more, it outlives every pruning."""
-    turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
     approach = shorten(reply.text, MAX_APPROACH_CHARS) or "(the model named no approach)"
     go_on = UserTurn(text=f"Carry out this approach:\n\n{approach}", origin="plan")
-    return append_items(state, turn, go_on).with_(approach=approach, revisions=0)
+    return append_items(state, reply.build_turn(), go_on).with_(approach=approach, revisions=0)
 
 
 def roll_back(state: RunState, undone: Compensation, now: datetime) -> RunState:

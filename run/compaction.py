@@ -6,7 +6,7 @@ from holdfast.contracts.bounds import MAX_COMPACTED_CHARS
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop, StopReason
-from holdfast.contracts.transcript import AssistantTurn, ItemRange, TranscriptView, UserTurn
+from holdfast.contracts.transcript import ItemRange, TranscriptView, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import context, escalations
 from holdfast.run.transcript import append_items, measure_context
@@ -83,9 +83,7 @@ def after_summary(state: RunState, reply: ModelReply, now: datetime) -> RunState
     """Let a summary stand for what came before it; request and summary aren't shown themselves."""
     begin = len(state.items) - 1
     before = context.find_summary_point(state.items[:begin], state.view)
-    state = append_items(
-        state, AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
-    )
+    state = append_items(state, reply.build_turn())
     hidden = (*state.hidden, ItemRange(begin=begin, end=len(state.items)))
     if reply.stop != "end_turn" or not reply.text.strip() or not before:
         return _after_failed_summary(state.with_(hidden=hidden), now)

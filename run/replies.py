@@ -12,7 +12,7 @@ from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
-from holdfast.contracts.transcript import AssistantTurn, UserTurn
+from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
 from holdfast.run.earlier import recorded_results
 from holdfast.run.limits import budgets, loop_detection
@@ -51,11 +51,10 @@ def build_audit_lines(state: RunState, reply: ModelReply) -> tuple[AuditLine, ..
 def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Bill the reply, keep it, and take its calls or its answer."""
     asked, marks = _assign_unique_ids(state, reply.calls)
-    turn = AssistantTurn(model=reply.model, text=reply.text, calls=asked, parts=reply.parts)
     kept = record_reply(state, reply).with_(
         call_marks=marks, paused=not asked and reply.stop == "pause"
     )
-    state = append_items(kept, turn)
+    state = append_items(kept, reply.build_turn(asked))
     if asked:
         return _take_calls(state, asked, now)
     if state.paused:
@@ -72,8 +71,7 @@ def after_plan(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     kept = record_reply(state, reply)
     if reply.text.strip() and reply.stop in {"end_turn", "tool_use", "pause"}:
         return backtracking.start_approach(kept, reply)
-    turn = AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts)
-    return _after_no_answer(kept, append_items(kept, turn), reply, now)
+    return _after_no_answer(kept, append_items(kept, reply.build_turn()), reply, now)
 
 
 def _after_no_answer(

@@ -21,8 +21,9 @@ class Basis(NamedTuple):
     def digest(self, tool: Tool) -> str:
         """Return what is the same for workers that decide alike about the calls of a tool."""
         contract = tool.contract
-        named = self.policy.find_authorities(contract.name, contract.risk, contract.draft)
-        standing = sorted(_describe(one) for one in self.authorities if one.name in named)
+        rules = self.policy.find_candidates(contract.name, contract.risk, contract.draft)
+        named = (one for one in self.authorities if one.name in rules.authorities)
+        standing = sorted(map(_describe, named))
         return digest([self.policy.digest, self.environment, tool.digest, *standing])[:BASIS_CHARS]
 
 

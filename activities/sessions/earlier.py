@@ -4,6 +4,7 @@ from typing import Protocol
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryFailedError
 from temporalio.exceptions import ApplicationError
@@ -63,18 +64,13 @@ class TemporalEarlierSessions:
 
     async def _is_over(self, execution: Execution) -> bool:
         """Whether it is over and wasn't continued, as the server itself says: lists are late."""
-        named = WorkflowExecution(workflow_id=execution.run_id, run_id=execution.id)
-        # The SDK reads search attributes as well, which may be labelled falsely.
-        request = DescribeWorkflowExecutionRequest(
-            namespace=self._client.namespace, execution=named
-        )
         try:
-            known = await self._client.workflow_service.describe_workflow_execution(request)
+            known = await describe_execution(self._client, execution)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
             return False
-        return known.workflow_execution_info.status in _OVER
+        return known.status in _OVER
 
     async def read(self, execution: Execution) -> ArchivedSession | None:
         """Return how one was left; raises ApplicationError where that can't be told yet."""
@@ -109,12 +105,22 @@ class TemporalEarlierSessions:
         )
 
 
+async def describe_execution(client: Client, execution: Execution) -> WorkflowExecutionInfo:
+    """
+    Return what the server says of an execution; without an id it is the latest of its name.
+
+    The SDK would read its search attributes too, which may be labelled falsely.
+    """
+    named = WorkflowExecution(workflow_id=execution.run_id, run_id=execution.id)
+    request = DescribeWorkflowExecutionRequest(namespace=client.namespace, execution=named)
+    found = await client.workflow_service.describe_workflow_execution(request)
+    return found.workflow_execution_info
+
+
 async def has_begun(client: Client, execution: Execution) -> bool:
     """Whether a worker ever took it: of any other nobody can say how it was left."""
     handle = client.get_workflow_handle(execution.run_id, run_id=execution.id)
-    return any(
-        [
-            event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-            async for event in handle.fetch_history_events()
-        ]
-    )
+    async for event in handle.fetch_history_events():
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            return True
+    return False

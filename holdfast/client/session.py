@@ -6,9 +6,7 @@ from typing import NamedTuple, TypedDict
 from uuid import uuid4
 
 from pydantic import JsonValue, TypeAdapter
-from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
-from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -22,7 +20,7 @@ from temporalio.common import RawValue, WorkflowIDConflictPolicy
 from temporalio.service import RPCError
 
 from holdfast.activities.callers import Execution
-from holdfast.activities.sessions.earlier import NEVER_BEGAN, has_begun
+from holdfast.activities.sessions.earlier import NEVER_BEGAN, describe_execution, has_begun
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import (
     RPC_TIMEOUT,
@@ -298,16 +296,8 @@ async def find_begun(client: Client, session_id: str) -> AsyncGenerator[BegunSes
 
 
 async def describe(client: Client, session_id: str) -> WorkflowExecutionInfo:
-    """
-    Return what the server knows of the latest execution with an id.
-
-    The SDK would read its search attributes too, which may be labelled falsely.
-    """
-    request = DescribeWorkflowExecutionRequest(
-        namespace=client.namespace, execution=WorkflowExecution(workflow_id=session_id)
-    )
+    """Return what the server knows of the latest execution with an id."""
     try:
-        found = await client.workflow_service.describe_workflow_execution(request)
+        return await describe_execution(client, Execution(session_id, ""))
     except RPCError as error:
         raise translate_error(error, client, session_id) from None
-    return found.workflow_execution_info

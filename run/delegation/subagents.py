@@ -6,9 +6,8 @@ from typing import NamedTuple
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_RESULT_SUMMARY_CHARS, MAX_TIER_FAILURE_CHARS
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.calls import MalformedCall, ToolFailure, ToolResult, ToolSuccess
+from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
 from holdfast.contracts.control import Delegation, Effect
-from holdfast.contracts.decisions import Decided
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state import CallState, RunState
@@ -64,7 +63,7 @@ def build_task(
     if contract is None or contract.receiver is None or delegation is None:
         return None
     name = _NO_PART_CHARS.sub("-", contract.receiver).strip("-")[:MAX_PART_NAME_CHARS]
-    goal = words or json.dumps(_read_arguments(call), ensure_ascii=False, indent=2)
+    goal = words or json.dumps(call.arguments, ensure_ascii=False, indent=2)
     return DelegatedTask(
         part=f"{number}-{name}",
         agent=contract.receiver,
@@ -73,14 +72,6 @@ def build_task(
         output_schema=None if delegation.returns else contract.output_schema,
         timeout_seconds=delegation.timeout_seconds,
     )
-
-
-def _read_arguments(call: CallState) -> JsonObject:
-    """Return the arguments as their types write them."""
-    if isinstance(call.call, MalformedCall):
-        return {}
-    canonical = call.ruling.canonical if isinstance(call.ruling, Decided) else None
-    return call.call.arguments if canonical is None else canonical
 
 
 def build_result(

@@ -6,7 +6,7 @@ from holdfast.contracts.control import Candidate, LimitSummary
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.transcript import AssistantTurn, UserTurn
+from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, replies, turns
 from holdfast.run.limits import budgets
@@ -30,7 +30,7 @@ def after_closing(state: RunState, reply: ModelReply, now: datetime) -> RunState
     kept = replies.record_reply(state, reply)
     kept = append_items(
         kept.with_(ledger=kept.ledger.with_(steps=steps)),
-        AssistantTurn(model=reply.model, text=reply.text, parts=reply.parts),
+        reply.build_turn(),
     )
     if stop is None or reply.stop != "end_turn" or not reply.text.strip():
         return _end(kept, stop, now)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
-from holdfast.contracts.decisions import Decided
+from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.transcript import UserTurn
@@ -34,14 +33,7 @@ def after_tools(
     for call in calls:
         result = done.get(call.call.call_id)
         if result is not None and has_approved_plan(state.agent, (result,)):
-            state = state.with_(planning=False, planned=_select_named_tools(call))
+            named = call.arguments.get("tools")
+            tools = tuple(map(str, named)) if isinstance(named, list) else ()
+            state = state.with_(planning=False, planned=tools)
     return state
-
-
-def _select_named_tools(call: CallState) -> tuple[str, ...]:
-    ruled, written = call.ruling, call.call
-    given = ruled.canonical if isinstance(ruled, Decided) else None
-    if given is None and isinstance(written, ToolCall):
-        given = written.arguments
-    named = given.get("tools") if given else None
-    return tuple(map(str, named)) if isinstance(named, list) else ()

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import event, given
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
@@ -18,20 +18,10 @@ from tests.chaos.cast import DELEGATING, FREE, GUARDED, cast
 from tests.chaos.invariants import complaints
 from tests.chaos.playing import Stage, staged
 from tests.chaos.scripts import Script, scripts
+from tests.chaos.servers import a_dozen, half_a_dozen
 from tests.running import Runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-a_dozen = settings(
-    max_examples=12,
-    deadline=None,
-    derandomize=True,
-    # Each smaller example is a run on a real server again: the first that fails says enough.
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-half_a_dozen = settings(a_dozen, max_examples=6)
 
 
 @asynccontextmanager

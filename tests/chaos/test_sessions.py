@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedError
@@ -20,20 +20,12 @@ from temporalio.testing import WorkflowEnvironment
 from holdfast import App
 from holdfast.contracts.base import JsonObject
 from holdfast.testing import Reply, ScriptTurn, call, say
+from tests.chaos.servers import half_a_dozen
 from tests.running import Runs, growing_pauses
 from tests.sample import lines, scripted
 from tests.sessions.talking import Talk, Talks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-half_a_dozen = settings(
-    max_examples=6,
-    deadline=None,
-    derandomize=True,
-    # Each smaller example is a talk on a real server again: the first that fails says enough.
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 
 ANN, DANA = "ann", "dana"
 """Who speaks, and who approves; ann may not approve what is done for her."""

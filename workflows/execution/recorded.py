@@ -38,9 +38,7 @@ class RecordedContent:
 
     def keep_reply(self, reply: ModelReply) -> None:
         """Keep what a model has said; what was answered before has been told."""
-        self._turn = AssistantTurn(
-            model=reply.model, text=reply.text, calls=reply.calls, parts=reply.parts
-        )
+        self._turn = reply.build_turn(reply.calls)
         self._results = {}
 
     def keep_result(self, result: ToolResult) -> None:
