@@ -1,4 +1,8 @@
-"""A trace as a text that a person reads and compares: its lines, and its tree of spans."""
+"""
+A trace as a text that a person reads and compares: its lines, and its tree of spans.
+
+What else is made of it stands there as digests: lines as they grow, spans in their other forms.
+"""
 
 import json
 import re
@@ -8,17 +12,25 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
+from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
-from holdfast.trace.reader import read_trace
+from holdfast.trace.progress import Progress
+from holdfast.trace.reader import TraceReader, read_trace
+from holdfast.trace.spans import otlp
+from holdfast.trace.spans.forms import flatten
 from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.spans.values import Span, SpanEvent
+from holdfast.trace.spans.values import Span, SpanEvent, SpanTree
 from holdfast.trace.transcript import lines
+from holdfast.trace.words import Line
 from tests.histories.playing import Chain
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?: UTC|Z)")
 _DURATION = re.compile(r"\b\d+ ms|\b\d+\.\d s")
 _TIMED = {"latency_ms", "first_token_ms", "elapsed_ms"}
+_TIMED_FIELD = re.compile(rf'"({"|".join(sorted(_TIMED))})":\d+')
+_SOME_DAY = "2026-01-01T00:00:00.000000Z"
+_DIGEST_CHARS = 12
 HOUR = timedelta(hours=1)
 _OURS = {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}
 _EMPTY: tuple[JsonValue, ...] = (None, "", [], {})
@@ -42,12 +54,46 @@ def workflow_type(chain: Chain) -> str:
 
 def _run(chain: Chain) -> Iterator[str]:
     trace, moments = read_trace(chain), _Moments(chain)
-    for line in lines(trace):
-        yield _DURATION.sub("…", _MOMENT.sub("…", str(line).rstrip()))
+    yield from map(_line, lines(trace))
     yield ""
-    spans = {span.span_id: span for span in span_tree(trace).spans}
+    tree = span_tree(trace)
+    spans = {span.span_id: span for span in tree.spans}
     (root,) = (span for span in spans.values() if span.parent_id is None)
     yield from map(moments.name_all, _span(root, spans, ""))
+    grown = digest(list(map(_line, _grown(chain))))[:_DIGEST_CHARS]
+    yield ", ".join((f"also: lines as they grew {grown}", *_forms(_timeless(tree))))
+
+
+def _line(line: Line) -> str:
+    return _DURATION.sub("…", _MOMENT.sub("…", str(line).rstrip()))
+
+
+def _grown(chain: Chain) -> Iterator[Line]:
+    """Write the lines as whoever watches the run reads them, event by event."""
+    reader, progress = TraceReader(), Progress()
+    for history in chain:
+        for event in history.events:
+            reader.read(event)
+            yield from progress.fresh(reader.trace())
+
+
+def _forms(tree: SpanTree) -> Iterator[str]:
+    """Write the digests of the forms in which spans are exported."""
+    forms: JsonObject = {
+        "tree": tree.model_dump(mode="json"),
+        "seed": flatten(tree),
+        "otlp": [line.decode() for line in otlp.render_lines(tree)],
+        "content": [line.decode() for line in otlp.render_lines(tree, content=True)],
+    }
+    yield from (f"{name} {digest(form)[:_DIGEST_CHARS]}" for name, form in forms.items())
+
+
+def _timeless(tree: SpanTree) -> SpanTree:
+    """Return a tree without what differs from playing to playing: ids, times, how long it took."""
+    text = _TIMED_FIELD.sub(r'"\1":1', _MOMENT.sub(_SOME_DAY, tree.model_dump_json()))
+    for place, known in enumerate((tree.trace_id, *(span.span_id for span in tree.spans))):
+        text = text.replace(known, f"{place:0{len(known)}x}")
+    return SpanTree.model_validate_json(text)
 
 
 def _span(span: Span, spans: dict[str, Span], indent: str) -> Iterator[str]:
