@@ -132,13 +132,13 @@ class EventFold:
 
     def _tell_changed_requests(self) -> Iterator[Told]:
         for request_id, before in [*self._waiting.items()]:
-            now = self._run.waits.requests[request_id]
+            now = self._run.requests[request_id]
             if now is before:
                 continue
             yield from self._tell_request(now, len(before.heard))
 
     def _tell_new_requests(self) -> Iterator[Told]:
-        known = self._run.waits.requests
+        known = self._run.requests
         if len(known) == self._requests:
             return
         for asked in [*known.values()][self._requests :]:

@@ -14,7 +14,18 @@ TaskKind: TypeAlias = Literal["undo", "command", "notice", "project", "child"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuardrailRun:
+class Timed:
+    """What is asked for `at` a time, starts, perhaps more than once, and ends; null until then."""
+
+    key: str
+    at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    attempts: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardrailRun(Timed):
     """
     Guardrails that looked; several that are quick look together.
 
@@ -22,12 +33,7 @@ class GuardrailRun:
     `cancelled` have found nothing.
     """
 
-    key: str
     names: tuple[str, ...]
-    at: datetime
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    attempts: int = 0
     verdicts: tuple[GuardrailVerdict, ...] = ()
     spans: tuple[CustomSpan, ...] = ()
     error: str = ""
@@ -44,7 +50,7 @@ class GuardrailRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackgroundTask:
+class BackgroundTask(Timed):
     """
     Something that a run had done for itself.
 
@@ -56,19 +62,14 @@ class BackgroundTask:
     what a judge answered, `ledger` what a child has used, if it says so.
     """
 
-    key: str
     kind: TaskKind
     name: str
-    at: datetime
     about: str = ""
     call_id: str = ""
     guardrail: str = ""
     run_id: str = ""
     execution: str = ""
     task_queue: str = ""
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    attempts: int = 0
     came_to: str = ""
     failed: bool = False
     result: ToolResult | None = None

@@ -22,7 +22,7 @@ from holdfast.run.delegation.ceilings import bind_brief, find_ceiling
 from holdfast.run.delegation.handoffs import limit_receiver
 from holdfast.run.summaries import journal_line
 from holdfast.trace.background_tasks import BackgroundTask
-from holdfast.trace.requests import MessageTrace, RequestTrace, RequestTracker
+from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import (
     AuditLine,
     Call,
@@ -43,47 +43,13 @@ MAX_REFUSAL_LINES = 100
 """How many refused messages have lines of their own; a flood of them buries nothing else."""
 
 
-class Suspensions:
-    """
-    Whether a run is suspended, and which of its parts hold still, by what was said to it.
-
-    A word counts from when it is heard. Where it is refused later, what was said since counts as
-    if that had never been said.
-    """
-
-    def __init__(self) -> None:
-        self._said: dict[str, tuple[str, str]] = {}
-
-    def begin(self, *, suspended: bool) -> None:
-        """Begin with what an execution took over."""
-        self._said = {"": ("suspend" if suspended else "resume", "")}
-
-    def hear(self, key: str, signal: str, part: str = "") -> None:
-        """Take a signal: `suspend`, `resume`, or `held` from a *part*."""
-        self._said[key] = signal, part
-
-    def refuse(self, key: str) -> None:
-        """Take a signal back, if it is one of these."""
-        self._said.pop(key, None)
-
-    @property
-    def on_hold(self) -> bool:
-        """Whether the latest word about it suspends the run."""
-        words = (signal for signal, _ in reversed(self._said.values()) if signal != "held")
-        return next(words, "resume") == "suspend"
-
-    @property
-    def parts(self) -> frozenset[str]:
-        """The parts that have said since then that they hold still."""
-        since = takewhile(lambda one: one[0] == "held", reversed(self._said.values()))
-        return frozenset(part for _, part in since)
-
-
 class TraceBuilder:
     """
     A trace that grows. Entries are only added; calls, requests and the last turn change.
 
-    `judged` are the places of messages that counted until a verdict said what became of them.
+    `judged` are the places of messages that counted until a verdict said what became of them,
+    `holds` those of words by which the run is held or goes on: `suspend`, `resume`, or `held` from
+    a part. They count from when they are heard; what is refused later never did.
     """
 
     def __init__(self) -> None:
@@ -93,7 +59,7 @@ class TraceBuilder:
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
         self.ended: TraceStatus | None = None
-        self.suspensions = Suspensions()
+        self.holds: dict[int, tuple[str, str]] = {}
         self.relayed: dict[str, tuple[str, ...]] = {}
         self.goal = ""
         self.signals = messages.SIGNALS
@@ -105,7 +71,7 @@ class TraceBuilder:
         self.failure: str | None = None
         self.provider_wait: Waiting | None = None
         self.entries: list[Entry] = []
-        self.waits = RequestTracker()
+        self.requests: dict[str, RequestTrace] = {}
         self.approaches: list[Approach] = []
         self.progress: list[HandoffRecord | MessageTaken | MessageEnded] = []
         self.unjudged: deque[MessageTrace] = deque()
@@ -135,10 +101,10 @@ class TraceBuilder:
             approaches=tuple(self.approaches),
             handoffs=tuple(one for one in self.progress if isinstance(one, HandoffRecord)),
             talk=self._talk,
-            requests=dict(self.waits.requests),
+            requests=dict(self.requests),
             flood=tuple(self._flood),
             relayed=tuple(self._list_part_requests()),
-            held=self.suspensions.parts,
+            held=self._held,
             provider_wait=self.provider_wait,
         )
 
@@ -161,10 +127,10 @@ class TraceBuilder:
         if self.ended is not None:
             return self.ended
         if self.is_on_hold:
-            parts = self.suspensions.parts
-            in_flight = any(any(find_in_flight(one, parts)) for one in self.entries)
+            held = self._held
+            in_flight = any(any(find_in_flight(one, held)) for one in self.entries)
             return "suspending" if in_flight else "suspended"
-        if self.waits.find_open() or self.provider_wait:
+        if self.provider_wait or any(one.outcome is None for one in self.requests.values()):
             return "waiting"
         return "idle" if self._is_between_messages else "running"
 
@@ -179,8 +145,15 @@ class TraceBuilder:
 
     @property
     def is_on_hold(self) -> bool:
-        """Whether the run is suspended, by what has been heard and not been refused."""
-        return self.suspensions.on_hold
+        """Whether the latest word about it suspends the run."""
+        words = (signal for signal, _ in reversed(self.holds.values()) if signal != "held")
+        return next(words, "resume") == "suspend"
+
+    @property
+    def _held(self) -> frozenset[str]:
+        """The parts that have said since then that they hold still."""
+        since = takewhile(lambda one: one[0] == "held", reversed(self.holds.values()))
+        return frozenset(part for _, part in since)
 
     @property
     def turn(self) -> Turn | None:
@@ -190,11 +163,12 @@ class TraceBuilder:
         turn = self.entries[self._turn_at]
         return turn if isinstance(turn, Turn) else None
 
-    def begin_turn(self, turn: Turn) -> int:
-        """Add a turn, which becomes the latest; return its place among the entries."""
-        self._turn_at, self.provider_wait = len(self.entries), None
-        self.entries.append(turn)
-        return self._turn_at
+    def add(self, entry: Entry) -> int:
+        """Add an entry, and say where; a turn becomes the latest."""
+        if isinstance(entry, Turn):
+            self._turn_at, self.provider_wait = len(self.entries), None
+        self.entries.append(entry)
+        return len(self.entries) - 1
 
     def change_turn(self, turn: Turn) -> None:
         """Put a changed turn in the place of the latest."""
@@ -240,7 +214,7 @@ class TraceBuilder:
 
     def add_audit_line(self, event: str, text: str, at: datetime) -> None:
         """Add an audit line."""
-        self.entries.append(AuditLine(event=event, text=text, at=at))
+        self.add(AuditLine(event=event, text=text, at=at))
 
     def open_agent(self, opened: AgentSnapshot | None) -> None:
         """Take the agent of the run, or one that will go on with it once its handoff is made."""
@@ -269,15 +243,12 @@ class TraceBuilder:
         self.agent = receiver and limit_receiver(sender, brief, receiver)
         self.brief = bind_brief(brief, find_ceiling(sender, brief))
 
-    def add_message(self, said: MessageTrace) -> int:
-        """Add a message that needs no judgement, or belongs to no open request; say where."""
-        self.entries.append(said)
-        return len(self.entries) - 1
-
     def replace_message(self, place: int, judged: MessageTrace) -> None:
         """Put what became of a message in the place where it was taken to count."""
         self.entries[place] = judged
         self.judged.append(place)
+        if not judged.accepted:
+            self.holds.pop(place, None)
 
     def find_command_guardrail(self, call_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which a command runs as this call: its name and a number."""
@@ -303,9 +274,9 @@ class TraceBuilder:
 
     def open_request(self, asked: RequestTrace) -> None:
         """Open a request, which a decision about its call led to, or the run itself."""
-        self.waits.requests[asked.request_id] = asked
+        self.requests[asked.request_id] = asked
         if asked.is_of_run:
-            self.entries.append(RunRequest(request_id=asked.request_id))
+            self.add(RunRequest(request_id=asked.request_id))
         elif (call := self.find_call(asked.call_id)) is not None:
             match call.course:
                 case (*before, DecisionTrace() as ruled):
@@ -314,30 +285,30 @@ class TraceBuilder:
                 case _:
                     return
 
-    def close_request(
-        self, asked: RequestTrace, outcome: RequestOutcome, said: MessageTrace, at: datetime
-    ) -> None:
-        """Close a request with the message that decided it."""
-        if said.budget is not None:
-            self.budgets.append(said.budget)
-        self.waits.close_request(asked, outcome, at, said)
+    def hear(self, request_id: str, heard: MessageTrace | EscalatedToGroup) -> bool:
+        """Keep what happened while a request waits; false if none waits under this id."""
+        asked = self.requests.get(request_id)
+        if asked is None or asked.outcome is not None:
+            return False
+        self.requests[request_id] = replace(asked, heard=(*asked.heard, heard))
+        return True
 
     def refuse(self, said: MessageTrace) -> None:
         """Keep a message that changed nothing, with the request that it named while that waits."""
         self._refused += 1
         if self._refused > MAX_REFUSAL_LINES:
             self._flood.append(said)
-        elif not self.waits.add(said.request_id, said):
-            self.add_message(said)
+        elif not self.hear(said.request_id, said):
+            self.add(said)
 
     def close_without_message(
         self, request_id: str, outcome: RequestOutcome, at: datetime
     ) -> None:
         """Close a request that no message decided; where its time was over its call is denied."""
-        asked = self.waits.requests.get(request_id)
+        asked = self.requests.get(request_id)
         if asked is None or asked.outcome is not None:
             return
-        self.waits.close_request(asked, outcome, at)
+        self.requests[request_id] = replace(asked, outcome=outcome, closed_at=at)
         if outcome == "expired" and (call := self.find_call(asked.call_id)) is not None:
             self.close_call(_build_expiry(asked, call.call, at), at)
 

@@ -19,16 +19,20 @@ from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Turn
 
+_BEFORE = -1
+"""The place of what no entry tells."""
+
 
 def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> None:
     """Begin with the state that was carried over: the turn in progress, and what waits."""
     chronicle.started_at = state.started_at
     chronicle.brief, chronicle.agent = state.brief, state.agent
     chronicle.goal = next((item.text for item in state.items if item.kind == "user"), "")
-    chronicle.suspensions.begin(suspended=state.suspended)
+    if state.suspended:
+        chronicle.holds[_BEFORE] = "suspend", ""
     chronicle.approaches += state.approaches
     if state.calls:
-        chronicle.begin_turn(_build_turn(state, now))
+        chronicle.add(_build_turn(state, now))
     for request in state.requests:
         chronicle.open_request(_build_request(state, request))
     for call in state.calls:

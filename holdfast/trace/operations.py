@@ -1,9 +1,9 @@
 """What a run has had done, from begin to end: activities, local ones, child runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType, StartChildWorkflowExecutionFailedCause
@@ -11,6 +11,7 @@ from temporalio.api.failure.v1 import CanceledFailureInfo, Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError
 
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import (
     build_activity_error,
@@ -19,7 +20,10 @@ from holdfast.trace.payloads import (
     read_summary,
     read_time,
 )
+from holdfast.trace.values import Turn
 from holdfast.workflows import failures
+
+EntryT = TypeVar("EntryT", Turn, GuardrailRun, BackgroundTask)
 
 _MARKER_NAME = "core_local_activity"
 _CANCELLED = Failure(message="cancelled", canceled_failure_info=CanceledFailureInfo())
@@ -46,7 +50,7 @@ class Operation:
     Something that a run had done, as it was asked for. What a local one was given isn't kept.
 
     `name` is the type of the activity or workflow, `run_id` the id of a child run, `limit` how
-    long the server tries.
+    long the server tries. Of a local one the `outcome` is known as soon as it is.
     """
 
     kind: Literal["activity", "local", "child"]
@@ -58,6 +62,7 @@ class Operation:
     task_queue: str = ""
     run_id: str = ""
     limit: timedelta = timedelta(0)
+    outcome: "Outcome | None" = None
 
 
 class Outcome(NamedTuple):
@@ -82,6 +87,35 @@ class Work(Protocol):
     def end(self, outcome: Outcome, /) -> None:
         """Take its end."""
         ...
+
+
+class EntryWork(Generic[EntryT]):
+    """An entry of the trace that changes as its work goes on."""
+
+    def __init__(
+        self,
+        chronicle: TraceBuilder,
+        entry: EntryT,
+        conclude: Callable[[EntryT, Outcome], EntryT],
+        *,
+        beside: bool = False,
+    ) -> None:
+        self._entry = entry
+        self._conclude = conclude
+        self._entries, self._place = chronicle.entries, chronicle.add(entry)
+        self.beside = beside
+
+    def start(self, attempts: int, began: datetime, execution: str = "") -> None:
+        entry = replace(self._entry, started_at=began, attempts=attempts)
+        if isinstance(entry, BackgroundTask):
+            entry = replace(entry, execution=execution)
+        self._change(entry)
+
+    def end(self, outcome: Outcome) -> None:
+        self._change(self._conclude(replace(self._entry, ended_at=outcome.at), outcome))
+
+    def _change(self, entry: EntryT) -> None:
+        self._entry = self._entries[self._place] = entry
 
 
 Begin: TypeAlias = Callable[[Operation], Work | None]
@@ -203,6 +237,8 @@ class OperationReader:
         began = min(self._clock or ended, ended)
         self._note_hand_back(done.activity_type, marked.failure, ended)
         error = build_activity_error(marked.failure) if marked.HasField("failure") else None
+        failure = failures.message(error) if error else ""
+        outcome = Outcome(ended, marked.details["result"].payloads, failure, error)
         work = self._begin(
             Operation(
                 kind="local",
@@ -210,12 +246,12 @@ class OperationReader:
                 name=done.activity_type,
                 at=began,
                 summary=read_summary(event),
+                outcome=outcome,
             )
         )
         if work is not None:
-            failure = failures.message(error) if error else ""
             work.start(done.attempt, began)
-            work.end(Outcome(ended, marked.details["result"].payloads, failure, error))
+            work.end(outcome)
         if work is None or not work.beside:
             self._clock = ended
 

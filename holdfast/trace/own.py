@@ -1,10 +1,8 @@
 """What a run has done for itself: guardrails, undoing, notices, projects, child runs."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Generic, TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import from_json
@@ -22,7 +20,7 @@ from holdfast.run.summaries import call_line
 from holdfast.run.texts.figures import pluralize
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
-from holdfast.trace.operations import Operation, Outcome, Work
+from holdfast.trace.operations import EntryWork, Operation, Outcome, Work
 from holdfast.trace.payloads import RESULT, decode
 
 _PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
@@ -37,57 +35,26 @@ _RESULT = TypeAdapter(RunResult)
 
 _DIGEST_PREFIX_CHARS = 16
 
-EntryT = TypeVar("EntryT", GuardrailRun, BackgroundTask)
-
 
 def begin_own(chronicle: TraceBuilder, operation: Operation) -> Work | None:
     """Begin to keep what no model asked for; null where one may have."""
     name, key, at = operation.name, operation.key, operation.at
     if operation.kind == "child":
-        return _EntryWork(chronicle, _build_child(chronicle, operation), _conclude_child)
+        return EntryWork(chronicle, _build_child(chronicle, operation), _conclude_child)
     if name.startswith(ACTIVITY_PREFIX):
         names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
         looking = GuardrailRun(key=key, names=names, at=at)
-        return _EntryWork(chronicle, looking, _conclude_guardrails)
+        return EntryWork(chronicle, looking, _conclude_guardrails)
     if name == "notify":
         told = decode(operation.given, _NOTICE)
         about = f"{told.request_id} ({told.kind})" if told else "a request"
         notice = BackgroundTask(key=key, kind="notice", name=name, at=at, about=about)
-        return _EntryWork(chronicle, notice, _conclude_task)
+        return EntryWork(chronicle, notice, _conclude_task)
     if name in _PROJECT:
         task = BackgroundTask(key=key, kind="project", name=name, at=at)
-        return _EntryWork(chronicle, task, _conclude_task)
+        return EntryWork(chronicle, task, _conclude_task)
     tool = _build_tool(chronicle, operation)
-    return tool and _EntryWork(chronicle, tool, _conclude_tool)
-
-
-class _EntryWork(Generic[EntryT]):
-    """An entry of the trace that changes as its work goes on."""
-
-    beside = False
-
-    def __init__(
-        self,
-        chronicle: TraceBuilder,
-        entry: EntryT,
-        conclude: Callable[[EntryT, Outcome], EntryT],
-    ) -> None:
-        self._entry = entry
-        self._conclude = conclude
-        self._entries, self._place = chronicle.entries, len(chronicle.entries)
-        chronicle.entries.append(entry)
-
-    def start(self, attempts: int, began: datetime, execution: str = "") -> None:
-        entry = replace(self._entry, started_at=began, attempts=attempts)
-        if isinstance(entry, BackgroundTask):
-            entry = replace(entry, execution=execution)
-        self._change(entry)
-
-    def end(self, outcome: Outcome) -> None:
-        self._change(self._conclude(replace(self._entry, ended_at=outcome.at), outcome))
-
-    def _change(self, entry: EntryT) -> None:
-        self._entry = self._entries[self._place] = entry
+    return tool and EntryWork(chronicle, tool, _conclude_tool)
 
 
 def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun:

@@ -26,7 +26,7 @@ from holdfast.trace.operations import Operation, OperationReader, Outcome, Work
 from holdfast.trace.own import begin_own
 from holdfast.trace.payloads import build_activity_error, decode, read_summary, read_time
 from holdfast.trace.signal_reader import SignalReader
-from holdfast.trace.turns import TurnWork, begin_call
+from holdfast.trace.turns import begin_call, begin_turn
 from holdfast.trace.values import DecisionTrace, Trace
 from holdfast.workflows import failures
 from holdfast.workflows.inbound import messages
@@ -202,7 +202,7 @@ class TraceReader:
             case "local", "record":
                 return _Answer(lambda outcome: self._record(operation, outcome))
             case "activity", "call_model":
-                return TurnWork(self._chronicle, operation)
+                return begin_turn(self._chronicle, operation)
             case "activity", "mark_judged":
                 return None
             case "activity", "find_worker":

@@ -159,34 +159,3 @@ class RequestTrace:
         return next(
             (heard.at for heard in self.heard if isinstance(heard, EscalatedToGroup)), None
         )
-
-
-class RequestTracker:
-    """What waits for people, or did; each request changes until it is closed."""
-
-    def __init__(self) -> None:
-        self.requests: dict[str, RequestTrace] = {}
-
-    def find_open(self) -> tuple[RequestTrace, ...]:
-        """Return the requests that wait."""
-        return tuple(asked for asked in self.requests.values() if asked.outcome is None)
-
-    def add(self, request_id: str, heard: MessageTrace | EscalatedToGroup) -> bool:
-        """Add what happened while a request waits; false if none waits under this id."""
-        asked = self.requests.get(request_id)
-        if asked is None or asked.outcome is not None:
-            return False
-        self.requests[request_id] = replace(asked, heard=(*asked.heard, heard))
-        return True
-
-    def close_request(
-        self,
-        asked: RequestTrace,
-        outcome: RequestOutcome,
-        at: datetime,
-        said: MessageTrace | None = None,
-    ) -> None:
-        """Close a request, perhaps with the message that decided it."""
-        self.requests[asked.request_id] = replace(
-            asked, outcome=outcome, settled=said, closed_at=at
-        )

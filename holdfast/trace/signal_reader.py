@@ -64,7 +64,11 @@ class _Control(NamedTuple):
     digest: str
     place: int
     said: MessageTrace
-    judged: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is taken to count, and no verdict has said so."""
+        return self.said.accepted is True and self.said.judged_at is None
 
 
 class SignalReader:
@@ -132,7 +136,8 @@ class SignalReader:
                 self._read_message(signal, (payload,), sent)
                 return
             case HeldSignal(run_id=run_id):
-                self._chronicle.suspensions.hear(said.key, said.signal, run_id)
+                self._hear_control(said, payloads, run_id)
+                return
             case RequestsSignal(run_id=run_id, requests=waiting):
                 part = run_id.rpartition(".")[2]
                 names = (f"{part}/{request.request_id}" for request in waiting)
@@ -141,19 +146,21 @@ class SignalReader:
                 pass
         self._hear_control(said, payloads)
 
-    def _hear_control(self, said: MessageTrace, payloads: Sequence[Payload]) -> None:
+    def _hear_control(
+        self, said: MessageTrace, payloads: Sequence[Payload], part: str = ""
+    ) -> None:
         """Take a signal about no request, which a verdict may take back or prove."""
         said = replace(said, accepted=True)
-        digest = digest_sent([RawValue(payload) for payload in payloads])
-        if said.signal in {"suspend", "resume"}:
-            self._chronicle.suspensions.hear(said.key, said.signal)
-        self._controls.append(_Control(digest, self._chronicle.add_message(said), said))
+        digest, place = digest_sent(list(map(RawValue, payloads))), self._chronicle.add(said)
+        if said.signal in {"suspend", "resume", "held"}:
+            self._chronicle.holds[place] = said.signal, part
+        self._controls.append(_Control(digest, place, said))
 
     def _apply_control(self, verdict: ControlVerdict, now: datetime) -> None:
         """Take the judgement of a signal: it is about the oldest that says this."""
         about = (verdict.signal, verdict.digest)
         for number, heard in enumerate(self._controls):
-            if (heard.said.signal, heard.digest) == about and not heard.judged:
+            if (heard.said.signal, heard.digest) == about and heard.counts:
                 self._replace_control(number, heard.said.with_verdict(verdict, now))
                 return
 
@@ -169,17 +176,15 @@ class SignalReader:
     def _replace_control(self, number: int, said: MessageTrace) -> None:
         """Keep what became of a signal about no request."""
         heard = self._controls[number]
-        self._controls[number] = heard._replace(said=said, judged=True)
+        self._controls[number] = heard._replace(said=said)
         self._chronicle.replace_message(heard.place, said)
-        if not said.accepted:
-            self._chronicle.suspensions.refuse(said.key)
 
     def _queue_message(
         self, said: MessageTrace, request_id: str, reason: str | None = None
     ) -> None:
         said = replace(said, request_id=request_id, reason=reason or "")
         if "/" in request_id:  # a part of the run judges it
-            self._chronicle.add_message(replace(said, accepted=True))
+            self._chronicle.add(replace(said, accepted=True))
         else:
             self._chronicle.unjudged.append(said)
 
@@ -197,7 +202,7 @@ class SignalReader:
 
     def _apply_verdict(self, said: MessageTrace, verdict: Verdict, now: datetime) -> None:
         said = said.with_verdict(verdict, now)
-        asked = self._chronicle.waits.requests.get(said.request_id)
+        asked = self._chronicle.requests.get(said.request_id)
         if said.accepted and asked is None:
             self._early.append((said, verdict, now))
             return
@@ -211,9 +216,8 @@ class SignalReader:
 
     def take(self, event: JournalEvent, key: str) -> None:
         """Take what the run decided, but for what messages say; *key* names where it stands."""
-        waits = self._chronicle.waits
         match event:
-            case RequestOpened(request_id=name) if name not in waits.requests:
+            case RequestOpened(request_id=name) if name not in self._chronicle.requests:
                 self._chronicle.open_request(RequestTrace.of(event, f"{key}.{name}"))
                 early, self._early = self._early, []
                 for one in early:
@@ -221,7 +225,7 @@ class SignalReader:
             case RequestOpened():
                 return  # as the state that was carried over has it
             case RequestEscalated(request_id=name, groups=groups, at=at):
-                waits.add(name, EscalatedToGroup(groups=groups, at=at))
+                self._chronicle.hear(name, EscalatedToGroup(groups=groups, at=at))
             case HandoffRecord() | MessageTaken() | MessageEnded():
                 self._chronicle.take_progress(event)
             case AnswerWithheld():
@@ -248,16 +252,17 @@ class SignalReader:
             replace(one, lapsed=True) if isinstance(one, MessageTrace) and one in gone else one
             for one in asked.heard
         )
-        asked = replace(asked, heard=heard)
-        self._chronicle.waits.requests[asked.request_id] = asked
-        return asked
+        return replace(asked, heard=heard)
 
     def _accept(self, asked: RequestTrace, said: MessageTrace, now: datetime) -> None:
-        outcome = _outcome(said)
+        requests, outcome = self._chronicle.requests, _outcome(said)
         if outcome == "approved" and len(asked.approvals) + 1 < asked.count:
-            self._chronicle.waits.add(asked.request_id, said)
+            requests[asked.request_id] = replace(asked, heard=(*asked.heard, said))
             return
-        self._chronicle.close_request(asked, outcome, said, now)
+        closed = replace(asked, outcome=outcome, settled=said, closed_at=now)
+        requests[asked.request_id] = closed
+        if said.budget is not None:
+            self._chronicle.budgets.append(said.budget)
         call = self._chronicle.find_call(asked.call_id)
         if call is None:
             return

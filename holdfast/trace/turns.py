@@ -28,7 +28,7 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.builder import TraceBuilder
-from holdfast.trace.operations import Operation, Outcome, Work
+from holdfast.trace.operations import EntryWork, Operation, Outcome, Work
 from holdfast.trace.payloads import RESULT, decode
 from holdfast.trace.values import AuxiliaryCall, Call, Turn
 from holdfast.workflows import failures
@@ -38,41 +38,28 @@ _REPLY = TypeAdapter(ModelReply)
 _INVOCATION = TypeAdapter(ToolInvocation)
 
 
-class TurnWork:
-    """The latest turn, while it goes on."""
+def begin_turn(chronicle: TraceBuilder, operation: Operation) -> Work:
+    """Begin to keep a question to a model, which is the latest turn while it goes on."""
+    asked = decode(operation.given, _CALL)
+    if asked is not None:
+        _keep_results(chronicle, asked, operation.at)
+    before = chronicle.turn.number if chronicle.turn else 0
+    turn = Turn(
+        key=operation.key,
+        number=asked.turn if asked else before + 1,
+        model=asked.model if asked else operation.summary,
+        at=operation.at,
+        purpose=asked.purpose if asked else "turn",
+    )
+    return EntryWork(chronicle, turn, _conclude_turn, beside=True)
 
-    beside = True
 
-    def __init__(self, chronicle: TraceBuilder, operation: Operation) -> None:
-        self._chronicle = chronicle
-        asked = decode(operation.given, _CALL)
-        if asked is not None:
-            _keep_results(chronicle, asked, operation.at)
-        before = chronicle.turn.number if chronicle.turn else 0
-        self._turn = Turn(
-            key=operation.key,
-            number=asked.turn if asked else before + 1,
-            model=asked.model if asked else operation.summary,
-            at=operation.at,
-            purpose=asked.purpose if asked else "turn",
-        )
-        self._place = chronicle.begin_turn(self._turn)
-
-    def start(self, attempts: int, _began: datetime, _execution: str = "") -> None:
-        self._change(replace(self._turn, attempts=attempts))
-
-    def end(self, outcome: Outcome) -> None:
-        turn, reply = replace(self._turn, ended_at=outcome.at), decode(outcome.payloads, _REPLY)
-        if outcome.error is not None:
-            used = failures.usage(outcome.error)
-            turn = replace(turn, error=outcome.failure, failed_usage=used)
-        elif reply is not None:
-            turn = _with_reply(turn, reply, outcome.at)
-        self._change(turn)
-
-    def _change(self, turn: Turn) -> None:
-        self._turn = turn
-        self._chronicle.entries[self._place] = turn
+def _conclude_turn(turn: Turn, outcome: Outcome) -> Turn:
+    if outcome.error is not None:
+        used = failures.usage(outcome.error)
+        return replace(turn, error=outcome.failure, failed_usage=used)
+    reply = decode(outcome.payloads, _REPLY)
+    return turn if reply is None else _with_reply(turn, reply, outcome.at)
 
 
 def _with_reply(turn: Turn, reply: ModelReply, now: datetime) -> Turn:
@@ -125,8 +112,8 @@ def _select_told_results(item: NewItem) -> Iterator[ToolResult]:
 
 def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:
     """Begin to keep a tool that runs for a call: that one, or another that drafts or looks."""
-    if operation.kind == "local":
-        return _LocalCall(chronicle, operation)
+    if operation.outcome is not None:
+        return _CallWork(chronicle, _find_local_call(chronicle, operation, operation.outcome))
     invocation = decode(operation.given, _INVOCATION)
     call = chronicle.find_call(invocation.call_id) if invocation else None
     if invocation is None or call is None:
@@ -203,37 +190,22 @@ class _CallWork:
         self._chronicle.put_call(ran if isinstance(ran, Call) else call.with_auxiliary_call(ran))
 
 
-class _LocalCall:
-    """A call that ran inside a workflow task: its result names it."""
+def _find_local_call(chronicle: TraceBuilder, operation: Operation, outcome: Outcome) -> str:
+    """
+    Find the call that ran inside a workflow task: its result names it.
 
-    beside = True
-
-    def __init__(self, chronicle: TraceBuilder, operation: Operation) -> None:
-        self._chronicle = chronicle
-        self._operation = operation
-        self._attempts = 0
-
-    def start(self, attempts: int, _began: datetime, _execution: str = "") -> None:
-        self._attempts = attempts
-
-    def end(self, outcome: Outcome) -> None:
-        result = decode(outcome.payloads, RESULT)
-        call_id = result.call_id if result else self._find_failed_call()
-        if call_id is not None:
-            call = _CallWork(self._chronicle, call_id)
-            call.start(self._attempts, self._operation.at)
-            call.end(outcome)
-
-    def _find_failed_call(self) -> str | None:
-        """Find the call of a failure, which names none: the first open one that reads the same."""
-        open_calls = [
-            call.call
-            for call in (self._chronicle.turn.calls if self._chronicle.turn else ())
-            if call.result is None and call.call.name == self._operation.name
-        ]
-        same = (call for call in open_calls if call_line(call) == self._operation.summary)
-        found = next(same, open_calls[0] if open_calls else None)
-        return found and found.call_id
+    A failure names none: it is that of the first open one that reads the same.
+    """
+    if (result := decode(outcome.payloads, RESULT)) is not None:
+        return result.call_id
+    open_calls = [
+        call.call
+        for call in (chronicle.turn.calls if chronicle.turn else ())
+        if call.result is None and call.call.name == operation.name
+    ]
+    same = (call for call in open_calls if call_line(call) == operation.summary)
+    found = next(same, open_calls[0] if open_calls else None)
+    return found.call_id if found else ""
 
 
 def _build_failure(

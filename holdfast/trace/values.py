@@ -16,7 +16,7 @@ from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import Part
 from holdfast.contracts.usage import CallUsage
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, TaskKind
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, TaskKind, Timed
 from holdfast.trace.requests import MessageTrace, RequestTrace
 
 TraceStatus: TypeAlias = Literal[
@@ -82,20 +82,11 @@ class DecisionTrace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ToolRun:
-    """
-    A tool that runs. `started_at` is null until it does.
+class _ToolRun(Timed):
+    """A tool that runs. `draft_id` names the draft that it prepared, or committed."""
 
-    `draft_id` names the draft that it prepared, or committed.
-    """
-
-    key: str
-    at: datetime
     task_queue: str = ""
     draft_id: str = ""
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    attempts: int = 0
     result: ToolResult | None = None
     spans: tuple[CustomSpan, ...] = ()
 
@@ -160,21 +151,17 @@ class Call(_ToolRun):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class Turn(Timed):
     """
-    A question to a model and its reply, or its failure. `ended_at` is null while it is open.
+    A question to a model and its reply, or its failure.
 
     `failed_usage` is what attempts without a reply used up. `objections` say why an answer that
     has to fit a schema was sent back to the model. An answer that is `held_back` doesn't go out.
     """
 
-    key: str
     number: int
     model: str
-    at: datetime
     purpose: ModelPurpose = "turn"
-    ended_at: datetime | None = None
-    attempts: int = 0
     text: str = ""
     parts: tuple[Part, ...] = ()
     calls: tuple[Call, ...] = ()

@@ -5,7 +5,6 @@ from pydantic import JsonValue
 from holdfast.contracts.approvals import ControlVerdict, Verdicts
 from holdfast.contracts.base import digest
 from holdfast.contracts.journal import MessageRefused
-from holdfast.trace.builder import Suspensions
 from tests.builders import EXECUTION
 from tests.holdfast.written import Written, read
 
@@ -31,6 +30,10 @@ class Controlled(Written):
         self._marker("judge", Verdicts(verdicts=(), controls=found, execution=EXECUTION))
 
 
+def words_of(name: str) -> JsonValue:
+    return {"by": name}
+
+
 def test_a_refused_suspension_leaves_the_next_one() -> None:
     """Two suspend the run, and the first is refused: it is suspended all the same."""
     written = Controlled()
@@ -48,23 +51,21 @@ def test_a_refused_suspension_leaves_the_next_one() -> None:
 
 def test_a_refused_resume_holds_nothing_up() -> None:
     """The parts that held still before it hold still after it, and one that came since counts."""
-    suspensions = Suspensions()
-    for key, signal, part in [
-        ("1", "suspend", ""),
-        ("2", "held", "run-1.a"),
-        ("3", "resume", ""),
-        ("4", "suspend", ""),
-        ("5", "held", "run-1.b"),
-        ("6", "resume", ""),
-    ]:
-        suspensions.hear(key, signal, part)
-    suspensions.refuse("6")
-    both_asked = (suspensions.on_hold, suspensions.parts)
-    suspensions.refuse("4")
-    suspensions.refuse("3")
+    eve, dana, fred, gina = map(words_of, ("eve", "dana", "fred", "gina"))
+    written = Controlled()
+    written.said("suspend", eve)
+    written.said("held", {"run_id": "run-1.a"})
+    written.said("resume", dana)
+    written.said("suspend", fred)
+    written.said("held", {"run_id": "run-1.b"})
+    written.said("resume", gina)
+    written.weighed(("resume", gina, False))
+    asked_twice = read(written)
+    written.weighed(("suspend", fred, False), ("resume", dana, False))
+    asked_once = read(written)
 
-    assert both_asked == (True, {"run-1.b"})
-    assert (suspensions.on_hold, suspensions.parts) == (True, {"run-1.a", "run-1.b"})
+    assert (asked_twice.status, asked_twice.held) == ("suspended", {"run-1.b"})
+    assert (asked_once.status, asked_once.held) == ("suspended", {"run-1.a", "run-1.b"})
 
 
 def test_the_latest_of_the_same_words_is_refused() -> None:
