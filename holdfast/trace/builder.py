@@ -104,7 +104,7 @@ class TraceBuilder:
             requests=dict(self.requests),
             flood=tuple(self._flood),
             relayed=tuple(self._list_part_requests()),
-            held=self._held,
+            held=self._held_parts,
             provider_wait=self.provider_wait,
         )
 
@@ -127,7 +127,7 @@ class TraceBuilder:
         if self.ended is not None:
             return self.ended
         if self.is_on_hold:
-            held = self._held
+            held = self._held_parts
             in_flight = any(any(find_in_flight(one, held)) for one in self.entries)
             return "suspending" if in_flight else "suspended"
         if self.provider_wait or any(one.outcome is None for one in self.requests.values()):
@@ -150,7 +150,7 @@ class TraceBuilder:
         return next(words, "resume") == "suspend"
 
     @property
-    def _held(self) -> frozenset[str]:
+    def _held_parts(self) -> frozenset[str]:
         """The parts that have said since then that they hold still."""
         since = takewhile(lambda one: one[0] == "held", reversed(self.holds.values()))
         return frozenset(part for _, part in since)

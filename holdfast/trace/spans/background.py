@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import sandbox_queue
-from holdfast.trace.background_tasks import BackgroundTask, TaskKind
+from holdfast.trace.background_tasks import BackgroundTask, TaskKind, Timed
 from holdfast.trace.spans.guardrails import describe_task
-from holdfast.trace.spans.records import iso, iso_or_null
-from holdfast.trace.spans.values import Span, SpanType, span_id
+from holdfast.trace.spans.values import Span, SpanType, build_span
 from holdfast.trace.values import Trace
 
 _SPAN_TYPES: Mapping[TaskKind, SpanType] = {
@@ -21,18 +21,7 @@ _SPAN_TYPES: Mapping[TaskKind, SpanType] = {
 def build_background_spans(trace: Trace, parent: str) -> Iterator[Span]:
     """Build a span for each work of the run's own."""
     for work in trace.background_tasks:
-        yield _build_task_span(trace, work, parent)
-
-
-def _build_task_span(trace: Trace, work: BackgroundTask, parent: str) -> Span:
-    return Span(
-        span_id=span_id(trace, work.key),
-        parent_id=parent,
-        type="guardrail" if work.guardrail else _SPAN_TYPES[work.kind],
-        name=_name(work),
-        started_at=iso(work.at),
-        ended_at=iso_or_null(work.ended_at or trace.ended_at),
-        attributes={
+        attributes: JsonObject = {
             **({"function_name": work.name} if work.kind == "undo" else {}),
             "purpose": work.kind,
             "about": work.about,
@@ -45,8 +34,9 @@ def _build_task_span(trace: Trace, work: BackgroundTask, parent: str) -> Span:
             "task_queue": work.task_queue or None,
             "sandboxed": work.task_queue.endswith(sandbox_queue("")),
             **describe_task(trace, work),
-        },
-    )
+        }
+        kind = "guardrail" if work.guardrail else _SPAN_TYPES[work.kind]
+        yield build_span(trace, work, parent, kind, _name(work), attributes)
 
 
 def _name(work: BackgroundTask) -> str:
@@ -64,13 +54,8 @@ def _name(work: BackgroundTask) -> str:
 def build_handoff_spans(trace: Trace, parent: str) -> Iterator[Span]:
     """Build a span for each handoff, at the moment of its record."""
     for record in trace.handoffs:
-        at = iso(record.timestamp)
-        yield Span(
-            span_id=span_id(trace, f"handoff.{record.handoff_id}"),
-            parent_id=parent,
-            type="handoff",
-            name=f"handoff {record.to_agent}",
-            started_at=at,
-            ended_at=at,
-            attributes=record.model_dump(mode="json", exclude={"type", "timestamp"}),
-        )
+        at = record.timestamp
+        moment = Timed(key=f"handoff.{record.handoff_id}", at=at, ended_at=at)
+        attributes = record.model_dump(mode="json", exclude={"type", "timestamp"})
+        name = f"handoff {record.to_agent}"
+        yield build_span(trace, moment, parent, "handoff", name, attributes)

@@ -3,38 +3,27 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import CustomSpan
-from holdfast.trace.spans.records import iso, iso_or_null
-from holdfast.trace.spans.values import Span, span_id
-from holdfast.trace.values import AuxiliaryCall, Call, Trace
-
-
-def build_call_spans(trace: Trace, ran: Call | AuxiliaryCall, parent: str) -> Iterator[Span]:
-    """Build the spans of what a tool did in a call."""
-    times = (ran.started_at or ran.at, ran.ended_at or trace.ended_at)
-    yield from build_custom_spans(trace, ran.spans, ran.key, parent, times)
+from holdfast.trace.background_tasks import Timed
+from holdfast.trace.spans.values import Span, build_span
+from holdfast.trace.values import Trace
 
 
 def build_custom_spans(
-    trace: Trace,
-    spans: Iterable[CustomSpan],
-    key: str,
-    parent: str,
-    times: tuple[datetime, datetime | None],
+    trace: Trace, spans: Iterable[CustomSpan], ran: Timed, parent: str
 ) -> Iterator[Span]:
     """Build spans below one with these times; its clock is another than that of the worker."""
-    begin, end = times
+    begin, end = ran.started_at or ran.at, ran.ended_at or trace.ended_at
     for number, one in enumerate(spans, start=1):
         started = _clamp(one.started_at, begin, end)
-        yield Span(
-            span_id=span_id(trace, f"{key}.custom.{number}"),
-            parent_id=parent,
-            type="custom",
-            name=one.name,
-            started_at=iso(started),
-            ended_at=iso_or_null(_clamp(one.ended_at, started, end)),
-            attributes={"data": one.data, "error": one.error or None},
+        timed = Timed(
+            key=f"{ran.key}.custom.{number}",
+            at=started,
+            ended_at=_clamp(one.ended_at, started, end),
         )
+        attributes: JsonObject = {"data": one.data, "error": one.error or None}
+        yield build_span(trace, timed, parent, "custom", one.name, attributes)
 
 
 def _clamp(moment: datetime, begin: datetime, end: datetime | None) -> datetime:

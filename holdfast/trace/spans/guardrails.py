@@ -1,16 +1,14 @@
 """A span for each guardrail of a run: functions, commands, judges, reviews, what never looked."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolSuccess
-from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
+from holdfast.contracts.guardrails import GuardrailSpec
+from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, Timed
 from holdfast.trace.requests import RequestTrace
 from holdfast.trace.spans.custom import build_custom_spans
-from holdfast.trace.spans.records import iso, iso_or_null
-from holdfast.trace.spans.values import Span, span_id
+from holdfast.trace.spans.values import Span, build_span
 from holdfast.trace.values import Trace
 
 _INPUT_LAYERS = {"input", "pre_execution"}
@@ -31,11 +29,11 @@ def build_guardrail_spans(trace: Trace, parent: str) -> Iterator[Span]:
     """Build a span for each time that a guardrail looked which is a function of the app."""
     for looked in trace.guardrail_runs:
         for name in looked.names:
-            look = _build_look_span(trace, looked, name, parent)
-            yield look
+            look = Timed(key=f"{looked.key}.{name}", at=looked.at, ended_at=looked.ended_at)
+            span = _build_span(trace, look, name, parent, _describe_look(trace, looked, name))
+            yield span
             own = [one for one in looked.spans if one.guardrail == name]
-            times = (looked.at, looked.ended_at or trace.ended_at)
-            yield from build_custom_spans(trace, own, f"{looked.key}.{name}", look.span_id, times)
+            yield from build_custom_spans(trace, own, look, span.span_id)
 
 
 def build_idle_spans(trace: Trace, parent: str) -> Iterator[Span]:
@@ -45,18 +43,17 @@ def build_idle_spans(trace: Trace, parent: str) -> Iterator[Span]:
     looked |= {name for asked in trace.requests.values() if (name := find_reviewer(trace, asked))}
     for spec in _specs(trace):
         if spec.name not in looked:
-            key, at = f"guardrail.{spec.name}", trace.started_at
-            yield _build_span(trace, spec.name, key, parent, (at, at), {"looked": False})
+            at = trace.started_at
+            never = Timed(key=f"guardrail.{spec.name}", at=at, ended_at=at)
+            yield _build_span(trace, never, spec.name, parent, {"looked": False})
 
 
 def build_review_span(trace: Trace, name: str, asked: RequestTrace, parent: str) -> Span:
     """Build the span of a guardrail that asks people; it has tripped where they reject."""
     verdicts = {"approved": "allow", "rejected": "deny"}
     said = verdicts.get(asked.outcome or "")
-    times = (asked.at, asked.closed_at or trace.ended_at)
-    return _build_span(
-        trace, name, f"{asked.key}.{name}", parent, times, {**_say(said), "looked": True}
-    )
+    review = Timed(key=f"{asked.key}.{name}", at=asked.at, ended_at=asked.closed_at)
+    return _build_span(trace, review, name, parent, {**_say(said), "looked": True})
 
 
 def find_reviewer(trace: Trace, asked: RequestTrace) -> str:
@@ -75,42 +72,10 @@ def describe_task(trace: Trace, work: BackgroundTask) -> JsonObject:
     return {**_describe(trace, work.guardrail), **_say(_judge(trace, work)), "looked": True}
 
 
-def _build_look_span(trace: Trace, looked: GuardrailRun, name: str, parent: str) -> Span:
-    verdicts = looked.find_verdicts(name)
-    return _build_span(
-        trace,
-        name,
-        f"{looked.key}.{name}",
-        parent,
-        (looked.at, looked.ended_at or trace.ended_at),
-        {
-            **_verdict(trace, looked, name),
-            "looked": True,
-            "attempts": looked.attempts,
-            "error": looked.error or None,
-            "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],
-        },
-    )
-
-
-def _build_span(
-    trace: Trace,
-    name: str,
-    key: str,
-    parent: str,
-    times: tuple[datetime, datetime | None],
-    more: JsonObject,
-) -> Span:
+def _build_span(trace: Trace, look: Timed, name: str, parent: str, more: JsonObject) -> Span:
     """Build the span of one guardrail, named as OpenTelemetry's draft for guardrails has it."""
-    return Span(
-        span_id=span_id(trace, key),
-        parent_id=parent,
-        type="guardrail",
-        name=f"run_guardrail {name}",
-        started_at=iso(times[0]),
-        ended_at=iso_or_null(times[1]),
-        attributes={**_describe(trace, name), **more},
-    )
+    attributes = {**_describe(trace, name), **more}
+    return build_span(trace, look, parent, "guardrail", f"run_guardrail {name}", attributes)
 
 
 def _describe(trace: Trace, name: str) -> JsonObject:
@@ -128,20 +93,22 @@ def _describe(trace: Trace, name: str) -> JsonObject:
     }
 
 
-def _verdict(trace: Trace, looked: GuardrailRun, name: str) -> JsonObject:
+def _describe_look(trace: Trace, looked: GuardrailRun, name: str) -> JsonObject:
     """Say what it came to; what doesn't apply has neither allowed nor denied anything."""
     verdicts, tripped = looked.find_verdicts(name), looked.has_tripwire(name)
-    said = _name_tripwire(trace, name) if tripped else _allow_if_applicable(verdicts)
+    applies = any(one.applicable for one in verdicts)
+    allowed = "allow" if applies else None
     worst = next((one for one in verdicts if one.tripwire_triggered), None)
-    looked_at = worst or (verdicts[0] if verdicts else None)
+    about = worst or next(iter(verdicts), None)
     return {
-        "gen_ai.guardrail.target.id": (looked_at.call_id or looked_at.subject)
-        if looked_at
-        else None,
-        **_say(said),
-        "gen_ai.guardrail.verdict.reason": (looked_at.reason if looked_at else looked.error)
-        or None,
-        "applicable": any(one.applicable for one in verdicts) if verdicts else None,
+        "gen_ai.guardrail.target.id": (about.call_id or about.subject) if about else None,
+        **_say(_name_tripwire(trace, name) if tripped else allowed),
+        "gen_ai.guardrail.verdict.reason": (about.reason if about else looked.error) or None,
+        "applicable": applies if verdicts else None,
+        "looked": True,
+        "attempts": looked.attempts,
+        "error": looked.error or None,
+        "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],
     }
 
 
@@ -156,10 +123,6 @@ def _say(verdict: str | None) -> JsonObject:
         "gen_ai.guardrail.verdict.type": verdict,
         "gen_ai.guardrail.action.type": _ACTIONS[verdict] if verdict else None,
     }
-
-
-def _allow_if_applicable(verdicts: Sequence[GuardrailVerdict]) -> str | None:
-    return "allow" if any(one.applicable for one in verdicts) else None
 
 
 def _judge(trace: Trace, work: BackgroundTask) -> str | None:

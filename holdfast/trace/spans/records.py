@@ -1,7 +1,7 @@
 """What an auditor asks of a run: each decision with its rule, each approval with its proof."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from pydantic import JsonValue
 
@@ -9,17 +9,8 @@ from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.calls import AnyCall, ToolCall
 from holdfast.contracts.decisions import Decided
 from holdfast.trace.requests import MessageTrace, RequestTrace
+from holdfast.trace.spans.values import iso, iso_or_null
 from holdfast.trace.values import Call, DecisionTrace, Trace
-
-
-def iso(time: datetime) -> str:
-    """Write a time as ISO 8601 in UTC."""
-    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def iso_or_null(time: datetime | None) -> str | None:
-    """Write a time that may not have come."""
-    return None if time is None else iso(time)
 
 
 def decisions(trace: Trace, call: Call) -> list[JsonValue]:

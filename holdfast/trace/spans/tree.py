@@ -12,18 +12,25 @@ from holdfast.contracts.calls import ToolCall, ToolSuccess
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, sandbox_queue
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.tools.redaction import WITHHELD, Redactor
+from holdfast.trace.background_tasks import Timed
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.spans import records
 from holdfast.trace.spans.background import build_background_spans, build_handoff_spans
-from holdfast.trace.spans.custom import build_call_spans
+from holdfast.trace.spans.custom import build_custom_spans
 from holdfast.trace.spans.guardrails import (
     build_guardrail_spans,
     build_idle_spans,
     build_review_span,
     find_reviewer,
 )
-from holdfast.trace.spans.records import iso, iso_or_null
-from holdfast.trace.spans.values import Span, SpanEvent, SpanTree, span_id
+from holdfast.trace.spans.values import (
+    Span,
+    SpanEvent,
+    SpanTree,
+    build_span,
+    iso,
+    iso_or_null,
+)
 from holdfast.trace.values import AuditLine, AuxiliaryCall, Call, DecisionTrace, Trace, Turn
 
 _REDACTOR = Redactor(frozenset)
@@ -67,33 +74,25 @@ def _redact(span: Span) -> Span:
 def _build_root_span(trace: Trace) -> Span:
     name = trace.brief.agent if trace.brief else "unknown"
     result = trace.result
-    return Span(
-        span_id=span_id(trace, "run"),
-        parent_id=None,
-        type="agent",
-        name=f"invoke_agent {name}",
-        started_at=iso(trace.started_at),
-        ended_at=iso_or_null(trace.ended_at),
-        attributes={
-            "agent_name": name,
-            **_describe_prefix(trace.agent),
-            "model": next(iter(trace.agent.models), None) if trace.agent else None,
-            "tenant": trace.brief.tenant if trace.brief else None,
-            "actor": trace.brief.actor if trace.brief else None,
-            "input": trace.goal,
-            "status": trace.status,
-            "answer": result.answer if result else None,
-            "stop": result.stop.model_dump(mode="json") if result and result.stop else None,
-            "failure": trace.failure,
-            "effects": [one.model_dump(mode="json") for one in result.effects] if result else [],
-            "unresolved": [one.model_dump(mode="json") for one in result.unresolved]
-            if result
-            else [],
-            "executions": trace.executions,
-            **_describe_lineage(trace),
-        },
-        events=tuple(_build_run_events(trace)),
-    )
+    attributes: JsonObject = {
+        "agent_name": name,
+        **_describe_prefix(trace.agent),
+        "model": next(iter(trace.agent.models), None) if trace.agent else None,
+        "tenant": trace.brief.tenant if trace.brief else None,
+        "actor": trace.brief.actor if trace.brief else None,
+        "input": trace.goal,
+        "status": trace.status,
+        "answer": result.answer if result else None,
+        "stop": result.stop.model_dump(mode="json") if result and result.stop else None,
+        "failure": trace.failure,
+        "effects": [one.model_dump(mode="json") for one in result.effects] if result else [],
+        "unresolved": [one.model_dump(mode="json") for one in result.unresolved] if result else [],
+        "executions": trace.executions,
+        **_describe_lineage(trace),
+    }
+    run = Timed(key="run", at=trace.started_at, ended_at=trace.ended_at)
+    span = build_span(trace, run, None, "agent", f"invoke_agent {name}", attributes)
+    return span.with_events(_build_run_events(trace))
 
 
 def _describe_prefix(agent: AgentSnapshot | None) -> JsonObject:
@@ -122,11 +121,11 @@ def _build_child_spans(trace: Trace, root: str, *, reasoning: bool) -> Iterator[
         for call in turn.calls:
             function = _build_function_span(trace, call, root)
             yield function
-            yield from build_call_spans(trace, call, function.span_id)
+            yield from build_custom_spans(trace, call.spans, call, function.span_id)
             for companion in call.auxiliary_calls:
                 ran = _build_auxiliary_span(trace, call, companion, function.span_id)
                 yield ran
-                yield from build_call_spans(trace, companion, ran.span_id)
+                yield from build_custom_spans(trace, companion.spans, companion, ran.span_id)
             for ruled in call.rulings:
                 if ruled.request_id is not None:
                     asked = trace.requests[ruled.request_id]
@@ -154,41 +153,34 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: 
     thought: JsonObject = {
         "reasoning": [part.text for part in turn.parts if part.kind == "reasoning"]
     }
-    return Span(
-        span_id=span_id(trace, turn.key),
-        parent_id=parent,
-        type="generation",
-        name=f"chat {turn.model}",
-        started_at=iso(turn.at),
-        ended_at=iso_or_null(turn.ended_at or trace.ended_at),
-        attributes={
-            "turn": turn.number,
-            "purpose": turn.purpose,
-            "held_back": turn.held_back,
-            "model": turn.model,
-            "tokens_in": turn.usage.input_tokens,
-            "tokens_cached": turn.usage.cached_tokens,
-            "tokens_cache_write": turn.usage.cache_write_tokens,
-            "tokens_out": turn.usage.output_tokens,
-            "tokens_reasoning": turn.usage.reasoning_tokens,
-            "tokens_failed": turn.failed_usage.total_tokens,
-            "estimated_cost": turn.usage.model_dump(mode="json")["estimated_cost"],
-            "latency_ms": turn.latency_ms,
-            "first_token_ms": turn.first_token_ms,
-            "attempts": turn.attempts,
-            "stop": turn.stop,
-            "objections": list(turn.objections),
-            "text": turn.text,
-            **(thought if reasoning else {}),
-            "hosted": [
-                {"name": part.name, "text": part.text}
-                for part in turn.parts
-                if part.kind == "hosted_call"
-            ],
-            "calls": [call.call.call_id for call in turn.calls],
-            "error": turn.error,
-        },
-    )
+    attributes: JsonObject = {
+        "turn": turn.number,
+        "purpose": turn.purpose,
+        "held_back": turn.held_back,
+        "model": turn.model,
+        "tokens_in": turn.usage.input_tokens,
+        "tokens_cached": turn.usage.cached_tokens,
+        "tokens_cache_write": turn.usage.cache_write_tokens,
+        "tokens_out": turn.usage.output_tokens,
+        "tokens_reasoning": turn.usage.reasoning_tokens,
+        "tokens_failed": turn.failed_usage.total_tokens,
+        "estimated_cost": turn.usage.model_dump(mode="json")["estimated_cost"],
+        "latency_ms": turn.latency_ms,
+        "first_token_ms": turn.first_token_ms,
+        "attempts": turn.attempts,
+        "stop": turn.stop,
+        "objections": list(turn.objections),
+        "text": turn.text,
+        **(thought if reasoning else {}),
+        "hosted": [
+            {"name": part.name, "text": part.text}
+            for part in turn.parts
+            if part.kind == "hosted_call"
+        ],
+        "calls": [call.call.call_id for call in turn.calls],
+        "error": turn.error,
+    }
+    return build_span(trace, turn, parent, "generation", f"chat {turn.model}", attributes)
 
 
 def _build_function_span(trace: Trace, call: Call, parent: str) -> Span:
@@ -223,53 +215,41 @@ def _build_auxiliary_span(trace: Trace, call: Call, ran: AuxiliaryCall, parent: 
 def _build_tool_span(
     trace: Trace, ran: Call | AuxiliaryCall, parent: str, attributes: JsonObject
 ) -> Span:
-    return Span(
-        span_id=span_id(trace, ran.key),
-        parent_id=parent,
-        type="function",
-        name=f"execute_tool {attributes['function_name']}",
-        started_at=iso(ran.at),
-        ended_at=iso_or_null(ran.ended_at or trace.ended_at),
-        attributes={
-            **attributes,
-            "result": ran.result.model_dump(mode="json") if ran.result else None,
-            "success": isinstance(ran.result, ToolSuccess),
-            "elapsed_ms": ran.elapsed_ms,
-            "attempts": ran.attempts,
-            "task_queue": ran.task_queue or None,
-            "sandboxed": ran.task_queue.endswith(sandbox_queue("")),
-        },
-    )
+    attributes = {
+        **attributes,
+        "result": ran.result.model_dump(mode="json") if ran.result else None,
+        "success": isinstance(ran.result, ToolSuccess),
+        "elapsed_ms": ran.elapsed_ms,
+        "attempts": ran.attempts,
+        "task_queue": ran.task_queue or None,
+        "sandboxed": ran.task_queue.endswith(sandbox_queue("")),
+    }
+    name = f"execute_tool {attributes['function_name']}"
+    return build_span(trace, ran, parent, "function", name, attributes)
 
 
 def _build_approval_span(
     trace: Trace, asked: RequestTrace, parent: str, ruled: DecisionTrace | None = None
 ) -> Span:
     settled = asked.settled
-    return Span(
-        span_id=span_id(trace, asked.key),
-        parent_id=parent,
-        type="approval",
-        name=f"await {asked.kind}",
-        started_at=iso(asked.at),
-        ended_at=iso_or_null(asked.closed_at or trace.ended_at),
-        attributes={
-            "request_id": asked.request_id,
-            "kind": asked.kind,
-            "reason": asked.reason,
-            "subject": asked.subject or None,
-            "required": records.dump_requirement(asked),
-            "expires_at": iso_or_null(asked.expires_at),
-            "escalated_at": iso_or_null(asked.escalated_at),
-            "outcome": asked.outcome,
-            "decision": settled.text if settled else None,
-            "approver": settled.author if settled else None,
-            "approver_reason": settled.reason if settled else None,
-            "approvers": list(records.find_approvers(asked)),
-            "approvals": records.approvals(asked, ruled),
-        },
-        events=tuple(_build_request_events(asked)),
-    )
+    attributes: JsonObject = {
+        "request_id": asked.request_id,
+        "kind": asked.kind,
+        "reason": asked.reason,
+        "subject": asked.subject or None,
+        "required": records.dump_requirement(asked),
+        "expires_at": iso_or_null(asked.expires_at),
+        "escalated_at": iso_or_null(asked.escalated_at),
+        "outcome": asked.outcome,
+        "decision": settled.text if settled else None,
+        "approver": settled.author if settled else None,
+        "approver_reason": settled.reason if settled else None,
+        "approvers": list(records.find_approvers(asked)),
+        "approvals": records.approvals(asked, ruled),
+    }
+    wait = Timed(key=asked.key, at=asked.at, ended_at=asked.closed_at)
+    span = build_span(trace, wait, parent, "approval", f"await {asked.kind}", attributes)
+    return span.with_events(_build_request_events(asked))
 
 
 def _build_request_events(asked: RequestTrace) -> Iterator[SpanEvent]:

@@ -1,9 +1,12 @@
 """Spans as values: one for each operation of a run."""
 
 import hashlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Literal, Self, TypeAlias
 
 from holdfast.contracts.base import Contract, JsonObject
+from holdfast.trace.background_tasks import Timed
 from holdfast.trace.values import Trace
 
 SpanType: TypeAlias = Literal[
@@ -40,6 +43,10 @@ class Span(Contract):
         """Return a copy with these spans below it."""
         return self.copy_with({"children": children})
 
+    def with_events(self, events: Iterable[SpanEvent]) -> Self:
+        """Return a copy in which this happened."""
+        return self.copy_with({"events": tuple(events)})
+
     def with_parent(self, parent_id: str) -> Self:
         """Return a copy below another span."""
         return self.copy_with({"parent_id": parent_id})
@@ -69,6 +76,36 @@ class SpanTree(Contract):
         return self.copy_with({"spans": spans})
 
 
-def span_id(trace: Trace, key: str) -> str:
-    """Return the id of a span: the same whenever the same history is read."""
-    return hashlib.sha256(f"{trace.first_execution}/{key}".encode()).hexdigest()[:16]
+def build_span(
+    trace: Trace,
+    timed: Timed,
+    parent: str | None,
+    type: SpanType,
+    name: str,
+    attributes: JsonObject,
+) -> Span:
+    """
+    Build the span of what took time below another; what has no end yet ends with its run.
+
+    Its id is the same whenever the same history is read.
+    """
+    key = f"{trace.first_execution}/{timed.key}"
+    return Span(
+        span_id=hashlib.sha256(key.encode()).hexdigest()[:16],
+        parent_id=parent,
+        type=type,
+        name=name,
+        started_at=iso(timed.at),
+        ended_at=iso_or_null(timed.ended_at or trace.ended_at),
+        attributes=attributes,
+    )
+
+
+def iso(time: datetime) -> str:
+    """Write a time as ISO 8601 in UTC."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def iso_or_null(time: datetime | None) -> str | None:
+    """Write a time that may not have come."""
+    return None if time is None else iso(time)
