@@ -97,6 +97,7 @@ async def test_a_write_is_done_whatever_its_answer_escapes(
     assert "1,000,000 escapes" in result.summary
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("busy_readers")
 async def test_what_leaves_an_activity_waits_alive_and_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,

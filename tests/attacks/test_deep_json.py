@@ -113,6 +113,7 @@ async def test_no_depth_of_what_a_sandbox_sends_holds_a_run_up(runs: Runs) -> No
     assert [one.cut for one in results if isinstance(one, ToolSuccess)] == [False] + [True] * 3
 
 
+@pytest.mark.slow
 async def test_no_depth_hides_what_was_written(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """A write whose answer can't be read has happened: once, and the run knows it."""
     log = tmp_path / "written"

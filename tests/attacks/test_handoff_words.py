@@ -24,6 +24,7 @@ async def load_all(goal: str) -> HandoffData:
     return HandoffData(architecture='"\\' * 60_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("letter", "length"), [("x", 590_000), ('"', 290_000), ("漢", 190_000)])
 async def test_a_handoff_of_the_largest_size_ends_its_run_on_one_line(
     memory_runs: MemoryRuns, letter: str, length: int

@@ -163,6 +163,7 @@ def test_members_of_a_set_arent_compared_with_each_other() -> None:
     assert Compared.count(lambda: fill(2 * MEMBERS)) <= 3 * Compared.count(lambda: fill(MEMBERS))
 
 
+@pytest.mark.slow
 def test_what_may_not_be_left_out_isnt_filled_in() -> None:
     """Few bytes that leave much out are refused before all of it is written."""
     entries: list[JsonValue] = [{} for _ in range(100_000)]
@@ -171,6 +172,7 @@ def test_what_may_not_be_left_out_isnt_filled_in() -> None:
         enter.fill_defaults({"entries": entries})
 
 
+@pytest.mark.slow
 def test_a_large_set_that_leaves_nothing_out_is_as_it_was_written() -> None:
     """Members that are read again are no defaults that are filled in."""
     tags: list[JsonValue] = [{"number": number} for number in range(40_000)]

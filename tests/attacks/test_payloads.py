@@ -77,6 +77,7 @@ async def outcome(run: AnyRun) -> list[str]:
     return [one.split()[-1] for one in result.answer.split("; ")]
 
 
+@pytest.mark.slow
 async def test_two_hundred_local_reads_of_a_turn(memory_runs: MemoryRuns) -> None:
     """They don't fit into the end of one workflow task together, so they run in batches."""
     async with memory_runs.working(app(many("page", 200))):

@@ -166,6 +166,7 @@ def test_what_counts_as_a_quote(reason: str, answer: str, *, is_quote: bool) -> 
     assert quotes(reason, answer) is is_quote
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_no_length_of_a_reason_takes_a_worker_its_time() -> None:
     """Whether one quotes the other is found out in one pass: in each place it would be hours."""

@@ -52,6 +52,7 @@ def order_apart(log: str, what: str, ctx: ToolContext) -> str:
     return "ordered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["order", "order_apart"])
 async def test_a_write_is_done_whatever_it_reports(
     memory_runs: MemoryRuns, tmp_path: Path, name: str

@@ -130,6 +130,7 @@ def test_rows_end_at_words(text: str, expected: list[str]) -> None:
     assert list(break_rows(text, 10, 6)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", range(2, 12))
 def test_no_row_is_too_long(width: int) -> None:
     """Whatever words there are, and however many columns each takes."""

@@ -5,6 +5,7 @@ import random
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.service import RPCError
 
@@ -32,6 +33,7 @@ def latest(turn: ScriptTurn) -> Reply:
     return say(next(one.text for one in reversed(turn.transcript) if one.kind == "user"))
 
 
+@pytest.mark.slow
 def test_a_flood_of_messages_keeps_its_order() -> None:
     """Each twice, the second time with other words; across executions, and within a payload."""
     # SE-01

@@ -139,6 +139,7 @@ def test_the_readings_of_a_deep_value_are_counted_in_no_time() -> None:
     assert counted.once < MAX_READINGS
 
 
+@pytest.mark.slow
 def test_an_ordinary_filter_is_read() -> None:
     """A few levels are fine, many filters beside each other too, and what is wrong is told."""
     few: JsonObject = {"where": negated({"name": "a"}, 8)}

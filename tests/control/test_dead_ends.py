@@ -87,6 +87,7 @@ async def test_one_approach_given_up_is_one_retry(memory_runs: MemoryRuns) -> No
     assert result.confidence == 0.8
 
 
+@pytest.mark.slow
 async def test_old_results_go_in_long_approaches_too(memory_runs: MemoryRuns) -> None:
     """Pruning, new executions and going back together: goal, plan, words and failures stay."""
     # HG-18 PI-05 BT-02 BT-05 BY-22

@@ -108,6 +108,7 @@ async def test_a_call_is_shown_to_its_end(memory_runs: MemoryRuns, tmp_path: Pat
     assert found.result.status == "completed"
 
 
+@pytest.mark.slow
 async def test_a_call_that_cant_be_shown_is_refused(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ def test_sentences_are_told_apart() -> None:
     assert wrong[MAX_WRONG:] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "asks"),
     [

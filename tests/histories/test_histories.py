@@ -54,6 +54,7 @@ def test_every_scenario_is_stored() -> None:
     assert stored.names() == traces == sorted(SCENARIOS) == sorted(CLAIMS)
 
 
+@pytest.mark.slow
 @each_story
 async def test_stored_histories_replay(name: str) -> None:
     """Each workflow asks today for what it asked then, in the same words: open runs go on."""

@@ -150,6 +150,7 @@ async def test_a_replay_takes_no_transcript_away() -> None:
     assert holder.left == []
 
 
+@pytest.mark.slow
 @each_story
 async def test_a_worker_that_keeps_nothing_goes_on_with_what_others_named(name: str) -> None:
     """Whether contents stand once or twice decides no command: either replays the other."""

@@ -31,6 +31,7 @@ def test_the_list_is_what_the_commands_say() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_list_loads_no_command() -> None:
     """`holdfast --help` imports nothing of an app, a worker, or who signs."""
     loaded = _load("from holdfast.cli import main; main.run(['--help'])")
@@ -39,6 +40,7 @@ def test_the_list_loads_no_command() -> None:
     assert not {"temporalio", "pydantic", "rich", "structlog", *HEAVY} & loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["list", "show"])
 def test_looking_at_runs_loads_no_worker(command: str) -> None:
     """Who only looks imports nothing that serves an app, decides a call, signs or logs."""
@@ -48,6 +50,7 @@ def test_looking_at_runs_loads_no_worker(command: str) -> None:
     assert not {"holdfast.policy.engine", "structlog", "yaml", *HEAVY} & loaded
 
 
+@pytest.mark.slow
 def test_a_worker_loads_no_sdk_of_a_provider() -> None:
     """What asks a model is imported when the first one is asked; so are the prices."""
     loaded = _load("import holdfast.worker")

@@ -120,6 +120,7 @@ def by_run(events: Sequence[RunEvent]) -> dict[str, list[RunEvent]]:
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 async def test_any_split_of_the_reading_tells_the_same(name: str) -> None:
     """Wherever a reader stops and comes back, it misses nothing and sees nothing twice."""

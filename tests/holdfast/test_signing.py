@@ -84,6 +84,7 @@ def test_a_key_that_others_may_read_is_not_used(tmp_path: Path) -> None:
         signing.keys_in(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_passphrase_keeps_the_key(tmp_path: Path) -> None:
     """Without its passphrase a locked key signs nothing, and its file doesn't hold it."""
     key = signing.make(tmp_path, "dana", WORDS)

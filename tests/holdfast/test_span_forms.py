@@ -283,6 +283,7 @@ async def test_what_a_collector_refuses_is_one_line(
     assert (refused.err.count("\n"), gone.err.count("\n")) == (1, 1)
 
 
+@pytest.mark.slow
 async def test_bad_headers_are_refused_without_a_word_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

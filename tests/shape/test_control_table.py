@@ -22,7 +22,7 @@ from holdfast.guardrails.detectors.destruction import REASON
 from holdfast.run.limits.fallback import DEFAULT_REACTIONS
 from holdfast.run.limits.triggers import TRIGGER_RESPONSES
 from holdfast.run.steps import PRECEDENCE
-from tests.shape.tree import ROOT, trees
+from tests.shape.tree import ROOT, files, parsed
 
 DOCS = ROOT / "docs"
 CONTROL = (DOCS / "control.md").read_text(encoding="utf-8")
@@ -53,11 +53,10 @@ def rows() -> list[list[str]]:
 
 @cache
 def functions_of(path: str) -> Mapping[str, ast.AST]:
-    tree = trees().get(Path("tests", path))
-    assert tree is not None, f"there is no file tests/{path}"
+    assert Path("tests", path) in files(), f"there is no file tests/{path}"
     return {
         node.name: node
-        for node in ast.walk(tree)
+        for node in ast.walk(parsed(Path("tests", path)))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
@@ -89,7 +88,7 @@ def test_named_files_are_there(page: str) -> None:
     named = FILE.findall(page)
 
     assert named
-    assert [path for path in named if Path("tests", path) not in trees()] == []
+    assert [path for path in named if Path("tests", path) not in files()] == []
 
 
 def test_each_row_has_four_cells_and_a_test() -> None:

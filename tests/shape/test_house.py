@@ -105,6 +105,7 @@ def test_every_room_has_its_types_checked() -> None:
     assert linked <= set(settings["tool"]["pyright"]["include"])
 
 
+@pytest.mark.slow
 def test_every_library_is_declared() -> None:
     """What comes with a library of somebody else's may go with its next release."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.shape.tree import product
+from tests.shape.tree import product_nodes
 
 WRITER = Path("holdfast/cli/screen.py")
 # A worker that can't start, what runs in the sandbox, and what libraries log.
@@ -30,8 +30,7 @@ def test_one_place_writes_to_the_terminal() -> None:
     """No other print, prompt, console, nor write to a standard stream."""
     found = {
         f"{path}:{node.lineno}"
-        for path, tree in product().items()
-        for node in ast.walk(tree)
+        for path, node in product_nodes()
         if path != WRITER
         and (
             (isinstance(node, ast.Call) and _name(node) in WRITES)
@@ -52,8 +51,7 @@ def test_a_line_to_copy_is_quoted() -> None:
     """A command with a value in it is written by `screen.command`."""
     found = {
         f"{path}:{node.lineno}"
-        for path, tree in product().items()
-        for node in ast.walk(tree)
+        for path, node in product_nodes()
         if isinstance(node, ast.JoinedStr) and path != WRITER
         for before, value in zip(node.values, node.values[1:], strict=False)
         if isinstance(before, ast.Constant)

@@ -7,7 +7,7 @@ from typing import get_args
 
 from holdfast.contracts.approvals import Request, RequestKind
 from holdfast.contracts.stops import StopReason
-from tests.shape.tree import product
+from tests.shape.tree import product_nodes
 
 BESIDE_FIELDS = {"next_safe_action", "ended_by"}
 """What `Stop.because` takes that is no field of a reason's words."""
@@ -15,29 +15,27 @@ BESIDE_FIELDS = {"next_safe_action", "ended_by"}
 
 def named_reasons() -> Iterator[str]:
     """Every member of StopReason that the product names, as often as it does."""
-    for tree in product().values():
-        for node in ast.walk(tree):
-            match node:
-                case ast.Attribute(value=ast.Name(id="StopReason"), attr=name):
-                    yield name
-                case _:
-                    pass
+    for _, node in product_nodes():
+        match node:
+            case ast.Attribute(value=ast.Name(id="StopReason"), attr=name):
+                yield name
+            case _:
+                pass
 
 
 def stops() -> Iterator[tuple[StopReason, set[str]]]:
     """Every stop that the product builds of a reason by name, with the fields that it gives."""
-    for tree in product().values():
-        for node in ast.walk(tree):
-            match node:
-                case ast.Call(
-                    func=ast.Attribute(value=ast.Name(id="Stop"), attr="because"),
-                    args=[ast.Attribute(value=ast.Name(id="StopReason"), attr=name), *_],
-                    keywords=given,
-                ):
-                    fields = {one.arg for one in given if one.arg} - BESIDE_FIELDS
-                    yield StopReason[name], fields
-                case _:
-                    pass
+    for _, node in product_nodes():
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="Stop"), attr="because"),
+                args=[ast.Attribute(value=ast.Name(id="StopReason"), attr=name), *_],
+                keywords=given,
+            ):
+                fields = {one.arg for one in given if one.arg} - BESIDE_FIELDS
+                yield StopReason[name], fields
+            case _:
+                pass
 
 
 def fields_of(reason: StopReason) -> set[str]:
@@ -62,8 +60,7 @@ def test_no_stop_has_words_of_its_own() -> None:
     """Why a run can end is said in contracts/stops.py alone."""
     own = [
         f"{path}:{node.lineno}"
-        for path, tree in product().items()
-        for node in ast.walk(tree)
+        for path, node in product_nodes()
         if isinstance(node, ast.Call)
         if isinstance(node.func, ast.Name)
         if node.func.id == "Stop"

@@ -38,7 +38,7 @@ def files() -> tuple[Path, ...]:
 @cache
 def trees() -> Mapping[Path, ast.Module]:
     """Every module, parsed once, when a test first looks."""
-    return {path: _parsed(path) for path in files() if path.suffix == ".py"}
+    return {path: parsed(path) for path in files() if path.suffix == ".py"}
 
 
 @cache
@@ -46,11 +46,18 @@ def product() -> Mapping[Path, ast.Module]:
     """What runs in production, in contrast to what tests, measures or shows it."""
     others = {"tests", "bench", "examples", "docs"}
     ours = (path for path in files() if path.suffix == ".py" and path.parts[0] not in others)
-    return {path: _parsed(path) for path in ours}
+    return {path: parsed(path) for path in ours}
 
 
 @cache
-def _parsed(path: Path) -> ast.Module:
+def product_nodes() -> tuple[tuple[Path, ast.AST], ...]:
+    """Every node of what runs in production, with the file it stands in: walked through once."""
+    return tuple((path, node) for path, tree in product().items() for node in ast.walk(tree))
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """One module, parsed once."""
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
 

@@ -171,6 +171,7 @@ def test_what_its_owner_cant_read(workspaces: Workspaces, top: Path) -> None:
     assert workspaces.digest(RUN) == snapshot.digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [100, 101, 2_000])
 def test_folders_too_deep(workspaces: Workspaces, top: Path, levels: int) -> None:
     """Folders deeper than any path are refused, and are no obstacle to going back."""

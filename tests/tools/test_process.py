@@ -224,6 +224,7 @@ async def calling(tool: Tool, alive: Alive) -> AsyncGenerator[asyncio.Task[JsonV
     yield call
 
 
+@pytest.mark.slow
 async def test_at_its_time_limit_a_tool_is_killed_with_its_children(alive: Alive) -> None:
     """Nothing that a tool started survives its time limit."""  # HG-04 RK-17 T-01
     async with calling(sample_tools.linger, alive) as call:

@@ -1,10 +1,9 @@
 """What holds in every run, whatever models, tools and people do: random walks through steps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -274,44 +273,33 @@ def held_is_held(state: RunState) -> bool:
     return not state.suspended or isinstance(next_, steps.AwaitResume | steps.Finish)
 
 
-@pytest.mark.parametrize(
-    "rule", [complete, digest_follows, asks_about_open_calls, over_is_over, held_is_held]
-)
-@settings(max_examples=60)
+HOLDS = (complete, digest_follows, asks_about_open_calls, over_is_over, held_is_held)
+"""After every step: one result for each call, one digest for each transcript, and an end."""
+
+
+@settings(max_examples=120)
 @given(st.data())
-def test_it_holds_after_every_step(rule: Callable[[RunState], bool], data: st.DataObject) -> None:
-    """One result for each call, one digest for each transcript, nothing after the end."""
-    # T-21 LP-02 LP-09 HG-13
+def test_what_holds_in_every_run(data: st.DataObject) -> None:
+    """All of HOLDS, no turn beyond the budget, no call that wasn't allowed, and none twice."""
+    # T-21 LP-02 LP-09 HG-13 HG-01 T-49 PF-01 PF-17
     walk = Walk(data)
 
     walk.go()
 
-    assert all(map(rule, walk.seen))
+    assert [rule.__name__ for rule in HOLDS if not all(map(rule, walk.seen))] == []
+    _require_budget(walk)
+    _require_permission(walk)
 
 
-@settings(max_examples=100)
-@given(st.data())
-def test_no_walk_takes_more_steps_than_its_budget(data: st.DataObject) -> None:
+def _require_budget(walk: Walk) -> None:
     """No failure, no message and no new execution gives a run more turns than it may have."""
-    # HG-01 T-49
-    walk = Walk(data)
-
-    walk.go()
-
     counted = [state.ledger.steps for state in walk.seen]
     assert max(counted) <= walk.budget
     assert counted == sorted(counted)
 
 
-@settings(max_examples=100)
-@given(st.data())
-def test_only_allowed_calls_run_and_each_runs_once(data: st.DataObject) -> None:
+def _require_permission(walk: Walk) -> None:
     """What runs was allowed by its latest decision; no call, and no draft of it, runs twice."""
-    # PF-01 PF-17
-    walk = Walk(data)
-
-    walk.go()
-
     ran = [(call.call.call_id, call.drafting is not None) for call in walk.ran]
     rulings = [call.ruling for call in walk.ran]
     assert len(ran) == len(set(ran))
