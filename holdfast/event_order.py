@@ -13,7 +13,8 @@ none is. It is heard piece by piece, because each may begin another local activi
 wait, the server would refuse it: it is accepted at once and heard in its place (`TAKE_TURN`). Nor
 does a run go on in a new execution, or do anything after a long time, as long as something may
 wait (`LOCAL_SECONDS`). How long local activities took stands in history with what they came to
-(`LocalSecondsInterceptor`): by the workflow's own time a replay would know it otherwise.
+(`LocalSecondsInterceptor`): by the workflow's own time a replay would know it otherwise. So it
+would of how many events a history has, which are counted here (`HISTORY_LENGTH`).
 """
 
 import asyncio
@@ -47,6 +48,7 @@ from temporalio.workflow import Info
 from temporalio.workflow import _Definition as Definition
 
 from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
+from holdfast.workflows.options import HISTORY_LENGTH
 
 AT_ONCE = {"notify_has_patch", "update_random_seed", "do_update"}
 
@@ -86,7 +88,9 @@ class EventOrder:
     Says what a run hears next, from what its history has of jobs and commands alone.
 
     `local_seconds` is how long the local activities took whose end was heard last; null if
-    something else was. One that failed took for ever, since nobody knows.
+    something else was. One that failed took for ever, since nobody knows. `length` is how many
+    events history had when the task began that is heard of; those by which a task was divided, or
+    tried again, aren't counted.
     """
 
     def __init__(self) -> None:
@@ -96,6 +100,12 @@ class EventOrder:
         self._wrote = self._wrote_before = True
         self._was_asked = False
         self.local_seconds: float | None = None
+        self.length = 0
+        self._events = 0
+
+    def begin(self, jobs: Sequence[WorkflowActivationJob]) -> None:
+        """Take the first task, with the workflow's own start among what it brings."""
+        self._count_task(sum(map(_count_events, jobs)))
 
     def take_turn(self) -> asyncio.Future[None]:
         """Return what is done when all is heard that came before the update that asks."""
@@ -146,6 +156,7 @@ class EventOrder:
         while not self._running:
             if self._resolved:
                 self._wrote = True
+                self._events += len(self._resolved)
                 took = sum(map(_seconds_of, self._resolved))
                 self.local_seconds = (self.local_seconds or 0.0) + took
                 together = sorted(self._resolved, key=lambda job: job.resolve_activity.seq)
@@ -156,6 +167,7 @@ class EventOrder:
             elif not (first := self._waiting[0]).opened:
                 first.opened = True
                 self.local_seconds = None
+                self._count_task(sum(map(_count_events, (*first.messages, *first.others))))
                 for turn in first.turns:
                     turn.set_result(None)
                 if first.messages or first.turns:
@@ -173,6 +185,12 @@ class EventOrder:
                 self._running.add(command.schedule_local_activity.seq)
             else:
                 self._wrote = True
+                self._events += not command.HasField("update_response")
+
+    def _count_task(self, brought: int) -> None:
+        """Count the events of a task: what it brings, that it was ordered, begun and ended."""
+        self.length = self._events + brought + 2
+        self._events = self.length + 1
 
 
 class LocalSecondsInterceptor(Interceptor):
@@ -225,6 +243,7 @@ class _OrderedInstance(WorkflowInstance):
             **theirs,
             TAKE_TURN: self._order.take_turn,
             LOCAL_SECONDS: lambda: self._order.local_seconds,
+            HISTORY_LENGTH: lambda: self._order.length,
         }
         self._inner = runner.create_instance(replace(det, extern_functions=functions))
 
@@ -237,6 +256,7 @@ class _OrderedInstance(WorkflowInstance):
         if "remove_from_cache" in kinds:
             return self._inner.activate(act)
         if "initialize_workflow" in kinds:
+            self._order.begin(jobs)
             begun = self._inner.activate(act)
             self._order.note(begun.successful.commands)
             return begun
@@ -286,6 +306,17 @@ class _OrderedInstance(WorkflowInstance):
 
 def _kind(job: WorkflowActivationJob) -> str:
     return job.WhichOneof("variant") or ""
+
+
+def _count_events(job: WorkflowActivationJob) -> int:
+    """Return how many events tell of this: an activity has begun, too, before it ended."""
+    match _kind(job):
+        case "resolve_activity":
+            return 2
+        case kind if kind in AT_ONCE:
+            return 0
+        case _:
+            return 1
 
 
 def _precede_schedule(messages: Sequence[WorkflowActivationJob], started_event_id: int) -> bool:

@@ -1,6 +1,8 @@
 """Every timeout and retry policy of a run, with the reason where a number would surprise."""
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import cast
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -54,6 +56,8 @@ MAX_HAND_BACK_PAUSE = timedelta(seconds=5)
 
 # Ends a workflow task: where much is done in one, it looks as if it hung, and grows too large.
 YIELD_DELAY = timedelta(milliseconds=1)
+
+HISTORY_LENGTH = "holdfast_history_length"
 
 REPLAY_EVENTS_PER_SECOND = 1_500
 """Events; half of what a loaded machine with two cores replays (docs/performance.md)."""
@@ -235,10 +239,16 @@ def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig
 
 
 def is_history_long(max_events: int) -> bool:
-    """Whether the run should go on in a new execution."""
+    """
+    Whether the run should go on in a new execution.
+
+    Of a task that was divided a replay takes another length, so who runs workflows counts it.
+    """
     info = workflow.info()
+    ours = cast("Mapping[str, Callable[[], int]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType] -- of any functions
+    length = ours.get(HISTORY_LENGTH, info.get_current_history_length)()
     return (
-        info.get_current_history_length() > compute_max_events(max_events, info.task_timeout)
+        length > compute_max_events(max_events, info.task_timeout)
         or info.get_current_history_size() > MAX_HISTORY_BYTES
     )
 

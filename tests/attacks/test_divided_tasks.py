@@ -7,18 +7,21 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from temporalio import activity, workflow
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowFailureError, WorkflowHistory
+from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowHistory
 from temporalio.exceptions import CancelledError
+from temporalio.worker import Replayer, Worker
 
 from holdfast import Agent, App, Budget, Risk, tool
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.guardrails import GuardrailResult
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import GuardrailContext, Subject, guardrail, passed, pii_detection
-from holdfast.runner import build_replayer
+from holdfast.runner import RUNNER, build_replayer
 from holdfast.testing import call, calls, say
 from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.options import is_history_long
 from tests.control.guarded import replayed
 from tests.running import Run, Runs
 from tests.sample import lines, note
@@ -186,6 +189,66 @@ async def test_who_suspends_while_a_guardrail_looks_is_heard(runs: Runs, tmp_pat
     await build_replayer(AgentRun).replay_workflow(_at_once(await run.handle.fetch_history()))
 
     assert (set(held), set(lines(log))) == ({"held"}, {"held", "looked again"})
+
+
+FIRST_TASK = 3
+"""Events, when a workflow takes its first step."""
+
+
+@workflow.defn
+class Divided:
+    """Looks how long its history is, and then has a local activity."""
+
+    @workflow.run
+    async def run(self, log: str) -> bool:
+        long = is_history_long(FIRST_TASK)
+        if not long:
+            await workflow.execute_local_activity(
+                "hold", log, start_to_close_timeout=timedelta(seconds=60)
+            )
+        return long
+
+
+@activity.defn(name="hold")
+async def hold(log: str) -> None:
+    await _hold(log)
+
+
+async def test_what_follows_a_long_history_is_the_same_in_a_replay(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """To a replay a task that was divided begins with the events of its last part."""
+    # T-34 SS-01
+    log = tmp_path / "log"
+    worker = Worker(
+        runs.client,
+        task_queue=runs.queue,
+        activities=[hold],
+        workflows=[Divided],
+        workflow_runner=RUNNER,
+    )
+    async with worker:
+        handle = await runs.client.start_workflow(
+            Divided.run,
+            str(log),
+            id=f"divided-{uuid4().hex[:8]}",
+            task_queue=runs.queue,
+            task_timeout=timedelta(seconds=2),
+        )
+        while await _count_tasks(handle) < 2:  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.05)
+        Path(f"{log}.go").touch()
+        long = await handle.result()
+        history = await handle.fetch_history()
+    await Replayer(workflows=[Divided], workflow_runner=RUNNER).replay_workflow(history)
+
+    assert long is False
+
+
+async def _count_tasks(handle: WorkflowHandle[Divided, bool]) -> int:
+    """Return how many workflow tasks have begun."""
+    events = (await handle.fetch_history()).events
+    return sum(one.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED for one in events)
 
 
 async def _start(runs: Runs) -> Run:

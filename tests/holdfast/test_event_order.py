@@ -29,6 +29,7 @@ class Heard:
     def __init__(self, under_way: str) -> None:
         self.order = EventOrder()
         self.heard: list[str] = []
+        self.lengths: list[int] = []
         self._length = 0
         self._begin(under_way)
 
@@ -42,6 +43,7 @@ class Heard:
         self.order.arrive(jobs, self._length)
         for together in self.order.hear():
             self.heard += map(name_of, together)
+            self.lengths += [self.order.length] * len(together)
             for one in together:
                 self._begin(BEGINS.get(name_of(one), ""))
         return self
@@ -136,7 +138,7 @@ def test_a_replay_hears_of_things_in_the_same_order(
     for names in replayed:
         again.task(*names)
 
-    assert now.heard == again.heard
+    assert (now.heard, now.lengths) == (again.heard, again.lengths)
     assert sorted(now.heard) == sorted(name for names in executed for name in names)
 
 
