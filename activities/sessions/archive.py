@@ -69,11 +69,12 @@ def open_archive(named: str | None) -> Archive | None:
     return None if named is None else DirectoryArchive(Path(named.removeprefix(SCHEME)))
 
 
-def name_session(session_id: str) -> str:
+def name_session(namespace: str, session_id: str) -> str:
     """
-    Return the folder of a session, which no other id has on any file system.
+    Return the folder of a session, which no other has: of any id, namespace and file system.
 
-    Some fold capitals, so its digest is part of the name.
+    Some fold capitals, so a digest of both is part of the name.
     """
     readable = session_id.replace(":", "_").lower()
-    return f"sessions/{readable}-{hashlib.sha256(session_id.encode()).hexdigest()[:16]}"
+    whole = f"{namespace}/{session_id}".encode()  # no id has a slash
+    return f"sessions/{readable}-{hashlib.sha256(whole).hexdigest()[:16]}"

@@ -65,7 +65,7 @@ class SessionActivities:
     async def _read(self, session_id: str) -> ArchivedSession | None:
         if self._archive is None:
             return None
-        found = await self._archive.read(f"{name_session(session_id)}/{_STATE}")
+        found = await self._archive.read(f"{_name(session_id)}/{_STATE}")
         return None if found is None else ArchivedSession.model_validate_json(found)
 
     @activity.defn
@@ -75,7 +75,7 @@ class SessionActivities:
         if self._archive is None:
             return SaveResult(kept=False)
         content = left.model_dump_json().encode()
-        await self._archive.write(f"{name_session(left.session_id)}/{_STATE}", content)
+        await self._archive.write(f"{_name(left.session_id)}/{_STATE}", content)
         return SaveResult(kept=True)
 
     @activity.defn
@@ -84,6 +84,11 @@ class SessionActivities:
         require_run_caller(page.session_id)
         if self._archive is None:
             return SaveResult(kept=False)
-        path = f"{name_session(page.session_id)}/said/{page.first_offset:09}.json"
+        path = f"{_name(page.session_id)}/said/{page.first_offset:09}.json"
         await self._archive.write(path, page.model_dump_json().encode())
         return SaveResult(kept=True)
+
+
+def _name(session_id: str) -> str:
+    """Return the folder of a session of the namespace that asks: others have its id as well."""
+    return name_session(activity.info().namespace, session_id)

@@ -84,6 +84,8 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
         guarded=left.guarded,
         watched=left.watched,
         call_marks=left.call_marks,
+        planned=left.planned,
+        delegated=left.delegated,
         known=left.known,
         unresolved=left.unresolved,
         lost=left.lost,

@@ -7,9 +7,10 @@ from temporalio.api.enums.v1 import EventType
 from holdfast.contracts.transcript import UserTurn
 from holdfast.histories import fetch
 from holdfast.testing import Reply, ScriptTurn, call, say
+from holdfast.tools import submit_plan
 from holdfast.trace.reader import read_trace
 from tests.control.guarded import on_word
-from tests.sample import scripted, told
+from tests.sample import TOOLS, scripted, told
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talk, Talks
 
@@ -181,3 +182,27 @@ async def test_another_policy_and_another_deployment_between_messages(
     assert first == "add ok"
     assert second == "add denied"
     assert (kept, fresh) == ("Do as you are told.", "Speak only of the sea.")
+
+
+async def test_an_approved_plan_binds_all_that_follows(talks: Talks, tmp_path: Path) -> None:
+    """The messages behind it too, and those of another time that the session is open."""
+    # BY-17
+    write = call("write", log=str(tmp_path / "log"), text="x")
+    plan = call("submit_plan", goal="look", steps=["look"], tools=[])
+
+    def planning(turn: ScriptTurn) -> Reply:
+        if not isinstance(turn.transcript[-1], UserTurn):
+            return told(turn)
+        return plan if latest(turn) == "plan" else write
+
+    async with talks.working(scripted(planning, tools=[*TOOLS, submit_plan])):
+        talk = talks.talk()
+        await talk.say("m-1", "plan")
+        asked = await talk.asked()
+        assert await talk.decide(str(asked["request_id"]), "dana") == "accepted"
+        await talk.answer("m-1")
+        answers = [await talk.exchange("m-2", "write")]
+        await talk.close()
+        answers.append(await talk.exchange("m-3", "write"))
+
+    assert answers == ["write denied"] * 2

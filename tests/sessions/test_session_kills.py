@@ -66,7 +66,7 @@ class Machine:
     @contextmanager
     def unread(self) -> Generator[Path]:
         """Have what was archived of the session be read without end while the block lasts."""
-        state = self._archive / name_session(NAME) / "session.json"
+        state = self._archive / name_session("default", NAME) / "session.json"
         kept = state.read_bytes()
         state.unlink()
         os.mkfifo(state)
