@@ -48,6 +48,7 @@ from holdfast.event_log import log
 from holdfast.event_order import LocalSecondsInterceptor
 from holdfast.guardrails.definition import ResourceClaims
 from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.builtin.results import read_result
 from holdfast.tools.egress.client import Egress
 from holdfast.tools.egress.names import look_up_apart
 from holdfast.tools.execution import Executor, WorkerExecutor
@@ -201,7 +202,8 @@ def build_activities(
         app.snapshots(), around.runs, prices, around.earlier_runs, tuple(app.policy.signals)
     )
     sessions = SessionActivities(around.archive, around.earlier_sessions)
-    tools = _build_tools(app, found, around, WorkerExecutor(around.secrets.give))
+    place = WorkerExecutor(around.secrets.give, FileArtifacts(found.home / "artifacts"))
+    tools = _build_tools(app, found, around, place)
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
     return [
         opening.open_run,
@@ -309,7 +311,8 @@ def _build_tools(
     app: App, found: settings.Settings, around: Surroundings, place: Executor
 ) -> ToolActivities:
     """Build the activities of an app's tools, which run in one place."""
-    artifacts = FileArtifacts(found.home / "artifacts")
+    readers = (agent.name for agent in app.agents if read_result in agent.tools)
+    artifacts = FileArtifacts(found.home / "artifacts", readers)
     by = Basis(app.name, app.policy, found.environment)
     return ToolActivities(app.registry, place, artifacts, around.switches, around.redactor, by)
 

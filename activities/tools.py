@@ -34,9 +34,8 @@ from holdfast.tools.large_json import look_through
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.results import (
+    Results,
     failure,
-    success,
-    success_in_two_parts,
     success_without_content,
     unknown_outcome,
     unreadable,
@@ -154,17 +153,12 @@ class ToolActivities:
         self, tool: Tool, invocation: ToolInvocation, content: bytes, secret_filter: SecretFilter
     ) -> ToolSuccess:
         """Tell what a call returned that is done, without secrets."""
-        name, limit = tool.contract.name, tool.contract.max_result_chars
         cleared = await secret_filter.redact(invocation.run_id, content)
         if cleared is None:
-            return unreadable(invocation, name)
-        build = success_in_two_parts if tool.is_two_part else success
-        result = await look_through(
-            invocation.run_id,
-            cleared,
-            lambda whole: build(invocation, name, whole, limit, self._artifacts),
-            _KEEPERS,
-        )
+            return unreadable(invocation, tool.contract.name)
+        results = Results(invocation, tool.contract, self._artifacts)
+        build = results.build_two_parts if tool.is_two_part else results.build
+        result = await look_through(invocation.run_id, cleared, build, _KEEPERS)
         return secret_filter.redact_summary(result)
 
     async def _admit(self, tool: Tool, invocation: ToolInvocation) -> None:

@@ -74,6 +74,5 @@ def tool_name(name: str) -> str:
 def result_text(result: ToolResult) -> str:
     """Write what a model sees of a result."""
     if isinstance(result, ToolSuccess):
-        shown = {"status", "summary", "data"}
-        return result.model_dump_json(include=shown | ({"artifact"} if result.artifact else set()))
+        return result.model_dump_json(include={"status", "summary", "data"})
     return result.model_dump_json(include={"status", "type", "reason", "next_valid_actions"})

@@ -155,7 +155,9 @@ class ToolContract(Contract):
     runs in the sandbox, whatever its risk class. Of a tool that asks people `question` names the
     argument that says what. `receiver` is the agent that a call is given to: nothing else happens
     by the call itself, `risk` is the highest class of what that agent may do, and each call that
-    it makes is ruled on as its own. A run ends where a tool fails that `must_succeed`.
+    it makes is ruled on as its own. A run ends where a tool fails that `must_succeed`. Of a result
+    a model reads `max_result_chars` at once, of a list `max_items`, of each text in it
+    `max_snippet_chars`: how it begins, or how it ends.
     """
 
     name: str = Field(pattern=TOOL_NAME_PATTERN)
@@ -182,6 +184,11 @@ class ToolContract(Contract):
     question: str | None = Field(default=None, exclude_if=lambda name: name is None)
     receiver: str | None = Field(default=None, exclude_if=lambda name: name is None)
     must_succeed: bool = Field(default=False, exclude_if=not_)
+    max_items: Count | None = Field(default=None, exclude_if=lambda most: most is None)
+    max_snippet_chars: Count | None = Field(default=None, exclude_if=lambda most: most is None)
+    shows: Literal["beginning", "end"] = Field(
+        default="beginning", exclude_if=lambda which: which == "beginning"
+    )
 
     @property
     def changes_nothing(self) -> bool:

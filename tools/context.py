@@ -34,6 +34,9 @@ Heartbeat = Callable[[JsonValue], None]
 Admission = Callable[[], Awaitable[None]]
 """Asked when all is ready for a call, before it begins; raises ToolDenied where it may not."""
 
+KeptSource = Callable[[str], bytes]
+"""Gives the whole of a result that the run has kept; raises OSError where there is none."""
+
 HttpSender = Callable[[HttpRequest], HttpAnswer]
 
 
@@ -45,6 +48,11 @@ def refuse_network(_: HttpRequest) -> NoReturn:
     )
 
 
+def refuse_kept(_: str) -> NoReturn:
+    """Know of no earlier result: only a tool that runs in the worker itself may read them."""
+    raise FileNotFoundError("results are kept by the worker")
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """
@@ -53,7 +61,8 @@ class ToolContext:
     `idempotency_key` is the same for every attempt of this call and for no other call: hand it to
     whatever the tool changes, so that a repeated attempt changes nothing twice. `draft_id` is
     that of the approved draft which this call commits. `done` is what the call answered that a
-    tool takes back which undoes it; such a tool has a key of its own for that.
+    tool takes back which undoes it; such a tool has a key of its own for that. `kept` gives the
+    whole of an earlier result to the tool that reads on in it.
     """
 
     tenant: str
@@ -64,6 +73,7 @@ class ToolContext:
     idempotency_key: str
     draft_id: str | None
     done: JsonValue
+    kept: KeptSource
     _secret: SecretSource
     _heartbeat: Heartbeat
     _ask: HttpSender
@@ -75,6 +85,7 @@ class ToolContext:
         secret: SecretSource,
         heartbeat: Heartbeat,
         ask: HttpSender = refuse_network,
+        kept: KeptSource = refuse_kept,
     ) -> "ToolContext":
         """Build the context of one call."""
         return cls(
@@ -86,6 +97,7 @@ class ToolContext:
             idempotency_key=invocation.idempotency_key,
             draft_id=invocation.draft_id,
             done=invocation.done,
+            kept=kept,
             _secret=secret,
             _heartbeat=heartbeat,
             _ask=ask,

@@ -1,11 +1,20 @@
 """Running a tool so that it really ends at its time limit."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol, cast
 
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolDenied
-from holdfast.tools.context import Admission, Heartbeat, SecretSource, ToolContext
+from holdfast.tools.artifacts import ArtifactStore
+from holdfast.tools.context import (
+    Admission,
+    Heartbeat,
+    KeptSource,
+    SecretSource,
+    ToolContext,
+    refuse_kept,
+)
 from holdfast.tools.limits import time_limit
 from holdfast.tools.process import Job, run_in_process
 from holdfast.tools.tool import Tool
@@ -29,8 +38,9 @@ class Executor(Protocol):
 class WorkerExecutor:
     """The worker itself, and processes forked from it: no place for what needs the sandbox."""
 
-    def __init__(self, secret: SecretSource) -> None:
+    def __init__(self, secret: SecretSource, artifacts: ArtifactStore) -> None:
         self._secret = secret
+        self._artifacts = artifacts
 
     async def run(
         self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
@@ -40,7 +50,8 @@ class WorkerExecutor:
                 f"{tool.contract.name} runs in the sandbox only, and this is none",
                 ("use a tool that needs no sandbox", "tell the user what you would have done"),
             )
-        return await execute(tool, invocation, self._secret, heartbeat, admit)
+        kept = partial(self._artifacts.read, invocation)
+        return await execute(tool, invocation, self._secret, heartbeat, admit, kept)
 
 
 async def execute(
@@ -49,6 +60,7 @@ async def execute(
     secret: SecretSource,
     heartbeat: Heartbeat,
     admit: Admission,
+    kept: KeptSource = refuse_kept,
 ) -> bytes:
     """
     Run a tool once and return its result as JSON.
@@ -60,7 +72,8 @@ async def execute(
     limit = tool.contract.timeout
     if not tool.is_async:
         return await run_in_process(Job(tool, invocation, secret), limit, heartbeat, admit)
-    values = tool.bind(invocation.arguments, ToolContext.of(invocation, secret, heartbeat))
+    context = ToolContext.of(invocation, secret, heartbeat, kept=kept)
+    values = tool.bind(invocation.arguments, context)
     function = cast(Callable[..., Awaitable[object]], tool.function)  # is_async says so
     await admit()
     async with time_limit(tool.contract.name, limit):

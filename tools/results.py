@@ -1,5 +1,7 @@
 """From what a function returned to what the model reads: structured, and never too large."""
 
+from typing import NamedTuple
+
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
@@ -8,71 +10,84 @@ from holdfast.contracts.bounds import (
     MAX_JSON_DEPTH,
     MAX_JSON_VALUES,
     MAX_NEXT_ACTIONS,
-    MAX_RESULT_BYTES,
     MAX_RESULT_SUMMARY_CHARS,
     MAX_TOOL_REASON_CHARS,
 )
 from holdfast.contracts.calls import ArtifactRef, ToolFailure, ToolInvocation, ToolSuccess
 from holdfast.contracts.errors import ToolDenied, ToolError
-from holdfast.contracts.texts import clip_bytes, clip_chars, cut_with_note
+from holdfast.contracts.texts import clip_chars, cut_with_note
+from holdfast.contracts.tools import ToolContract
 from holdfast.event_log import log
-from holdfast.tools.artifacts import ArtifactStore
+from holdfast.tools.artifacts import ArtifactStore, Part
+from holdfast.tools.values.cursors import Cursor
+from holdfast.tools.values.excerpts import Excerpt, cut_excerpt
 from holdfast.tools.views import MAX_PIECES
 
 
-def success(
-    invocation: ToolInvocation, name: str, content: bytes, limit: int, artifacts: ArtifactStore
-) -> ToolSuccess:
-    """Build the result of a call from its JSON; what exceeds *limit* characters is kept apart."""
-    text = content.decode()
-    if len(text) <= limit and len(content) <= MAX_RESULT_BYTES:
-        return ToolSuccess(
-            call_id=invocation.call_id,
-            name=name,
-            summary=clip_chars(text, MAX_RESULT_SUMMARY_CHARS),
-            data=from_json(content),
+class Results(NamedTuple):
+    """Builds the results of one call."""
+
+    invocation: ToolInvocation
+    contract: ToolContract
+    artifacts: ArtifactStore
+
+    def build(self, content: bytes) -> ToolSuccess:
+        """Build it from the JSON of what was returned; what a model doesn't read is kept apart."""
+        text, data = content.decode(), from_json(content)
+        excerpt = cut_excerpt(self.contract, data, text)
+        if excerpt is None:
+            return ToolSuccess(
+                call_id=self.invocation.call_id,
+                name=self.contract.name,
+                summary=clip_chars(text, MAX_RESULT_SUMMARY_CHARS),
+                data=data,
+            )
+        artifact, note = self._keep(content, "whole")
+        cursor = Cursor.to(artifact, excerpt.rest) if artifact and self._is_read_on() else None
+        further = (
+            "read_result with its cursor reads on" if cursor else "ask for less to see the rest"
         )
-    shown = clip_bytes(text[:limit], MAX_RESULT_BYTES)
-    excerpt: JsonValue = {
-        "excerpt": shown,
+        return ToolSuccess(
+            call_id=self.invocation.call_id,
+            name=self.contract.name,
+            summary=f"{excerpt.part}; {further}{note}",
+            data=_tell(excerpt, len(text), cursor),
+            artifact=artifact,
+            cut=True,
+        )
+
+    def _is_read_on(self) -> bool:
+        return self.artifacts.is_read_by(self.invocation.agent)
+
+    def build_two_parts(self, content: bytes) -> ToolSuccess:
+        """Build it of two parts: a model reads the short one, and the full one is kept apart."""
+        both: JsonValue = from_json(content)
+        if not isinstance(both, dict) or not both.keys() >= {"short", "full"}:
+            # It was done, whatever has become of its words.
+            return unreadable(self.invocation, self.contract.name)
+        result = self.build(to_json(both["short"]))
+        artifact, note = self._keep(to_json(both["full"]), "full part")
+        return result.with_(artifact=artifact or result.artifact, summary=result.summary + note)
+
+    def _keep(self, content: bytes, part: Part) -> tuple[ArtifactRef | None, str]:
+        """Keep a part of a result; or say, behind its summary, that it can't be."""
+        try:
+            return self.artifacts.keep(self.invocation, content, part), ""
+        except OSError as error:
+            # The call has done what it did: that its result can't be kept must not hide it.
+            why = error.strerror or type(error).__name__
+            log.warning("artifact.not_kept", tool=self.contract.name, reason=why)
+            return None, f"; the {part} could not be kept ({why})"
+
+
+def _tell(excerpt: Excerpt, characters: int, cursor: Cursor | None) -> JsonValue:
+    return {
+        "excerpt": excerpt.shown,
         "truncated": True,
-        "characters": len(text),
+        "characters": characters,
+        **({} if excerpt.items is None else {"items": excerpt.items}),
+        **({} if cursor is None else {"cursor": str(cursor)}),
     }
-    summary = f"the first {len(shown)} of {len(text)} characters; ask for less to see the rest"
-    artifact, note = _keep(invocation, name, content, "whole", artifacts)
-    return ToolSuccess(
-        call_id=invocation.call_id,
-        name=name,
-        summary=summary + note,
-        data=excerpt,
-        artifact=artifact,
-        cut=True,
-    )
-
-
-def success_in_two_parts(
-    invocation: ToolInvocation, name: str, content: bytes, limit: int, artifacts: ArtifactStore
-) -> ToolSuccess:
-    """Build the result of a call whose short part a model reads; the full one is kept apart."""
-    both: JsonValue = from_json(content)
-    if not isinstance(both, dict) or not both.keys() >= {"short", "full"}:
-        return unreadable(invocation, name)  # it was done, whatever has become of its words
-    result = success(invocation, name, to_json(both["short"]), limit, artifacts)
-    artifact, note = _keep(invocation, name, to_json(both["full"]), "full part", artifacts)
-    return result.with_(artifact=artifact or result.artifact, summary=result.summary + note)
-
-
-def _keep(
-    invocation: ToolInvocation, name: str, content: bytes, part: str, artifacts: ArtifactStore
-) -> tuple[ArtifactRef | None, str]:
-    """Keep a part of a result; or say, behind its summary, that it can't be."""
-    try:
-        return artifacts.keep(invocation, content), ""
-    except OSError as error:
-        # The call has done what it did: that its result can't be kept must not hide it.
-        why = error.strerror or type(error).__name__
-        log.warning("artifact.not_kept", tool=name, reason=why)
-        return None, f"; the {part} could not be kept ({why})"
 
 
 def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:

@@ -220,6 +220,9 @@ class ToolOptions(TypedDict, total=False):
     max_retries: int
     retry_backoff: float
     max_result_chars: int
+    max_items: int
+    max_snippet_chars: int
+    shows: Literal["beginning", "end"]
     draft: str
     reconcile: str
     undo: str
@@ -238,16 +241,18 @@ def tool(*, risk: Risk, **terms: Unpack[ToolOptions]) -> Callable[[ToolFunction]
     only matter for tools that change nothing; others never run twice on their own. A *local* tool
     runs inside the workflow task, a *pollable* one may be called again with the same arguments.
     Where one fails for good that *must_succeed*, the run takes back what it did, and ends.
-    *max_result_chars* (20,000) go to the model, the rest is an artifact. *scope* names the
-    argument that must stay with the tenant or in the workspace. *draft* names the tool that
-    prepares what this one commits, *reconcile* the tool that finds out whether a call happened
-    whose answer was lost: it returns `Reconciled`. *undo* names the tool that takes back what a
-    call did when the answer of its run is blocked: it finds what the call answered in `ctx.done`.
-    All three take the same arguments and stand in the same module, or among the agent's tools. A
-    *sandboxed* tool runs in the sandbox. With
-    *permission* "approval" each call waits for a person; with "ask_user" the tool is a question to
-    one, and its function never runs: they see all arguments, of which *question* names the one
-    that asks (`question`, or the only text), and their answer has to fit what it returns.
+    Of a result *max_result_chars* (20,000) go to the model, of a list in it *max_items*, of each
+    text in it *max_snippet_chars*, and it *shows* its "beginning" or its "end"; the whole is an
+    artifact, in which the tool `read_result` reads on. *scope* names the argument that must stay
+    with the tenant or in the workspace. *draft* names the tool that prepares what this one
+    commits, *reconcile* the tool that finds out whether a call happened whose answer was lost: it
+    returns `Reconciled`. *undo* names the tool that takes back what a call did when the answer of
+    its run is blocked: it finds what the call answered in `ctx.done`. All three take the same
+    arguments and stand in the same module, or among the agent's tools. A *sandboxed* tool runs in
+    the sandbox. With *permission* "approval" each call waits for a person; with "ask_user" the
+    tool is a question to one, and its function never runs: they see all arguments, of which
+    *question* names the one that asks (`question`, or the only text), and their answer has to fit
+    what it returns.
     *expected_result* and *rollback* are what an approver is told. Raises AppError when the
     contract has holes.
     """
@@ -291,6 +296,9 @@ def _contract(
         local=terms.get("local", False),
         pollable=terms.get("pollable", False),
         must_succeed=terms.get("must_succeed", False),
+        max_items=terms.get("max_items"),
+        max_snippet_chars=terms.get("max_snippet_chars"),
+        shows=terms.get("shows", "beginning"),
         draft=terms.get("draft"),
         expected_result=terms.get("expected_result", ""),
         rollback=terms.get("rollback", ""),
@@ -333,6 +341,8 @@ def find_holes(made: Tool) -> tuple[str, ...]:
         found.append(f"{has}: say in a sentence what it does, which is all a model knows of it")
     if contract.max_result_chars > MAX_RESULT_CHARS:
         found.append(f"max_result_chars is {MAX_RESULT_CHARS} at most; the rest is an artifact")
+    if (contract.max_snippet_chars or 0) > contract.max_result_chars:
+        found.append("max_snippet_chars is max_result_chars at most: no text is longer than that")
     if contract.local and not contract.risk.changes_nothing:
         found.append(f"a local tool must change nothing, and {contract.risk} does")
     if contract.local and contract.sandboxed:

@@ -53,10 +53,7 @@ NOT_FOUND = ToolFailure(
     reason="not yours",
     next_valid_actions=("ask",),
 )
-FOUND_TEXT = (
-    '{"status":"ok","summary":"sent","data":{"at":"Köln"},'
-    '"artifact":{"path":"a/1","characters":9,"digest":"d"}}'
-)
+FOUND_TEXT = '{"status":"ok","summary":"sent","data":{"at":"Köln"}}'
 NOT_FOUND_TEXT = (
     '{"status":"denied","type":"permission_denied","reason":"not yours",'
     '"next_valid_actions":["ask"]}'

@@ -14,7 +14,10 @@ FIELDS = [
     *("resource_scope", "permission", "timeout", "max_result_chars", "retry", "audit"),
     *("error_format", "local", "pollable", "draft", "expected_result", "rollback"),
 ]
-ADDED = ["reconcile", "sandboxed", "undo", "question", "receiver", "must_succeed"]
+ADDED = [
+    *("reconcile", "sandboxed", "undo", "question", "receiver", "must_succeed"),
+    *("max_items", "max_snippet_chars", "shows"),
+]
 """Since release 0.1, whose histories lack them."""
 
 

@@ -17,9 +17,9 @@ from holdfast.contracts.calls import (
     ToolSuccess,
 )
 from holdfast.contracts.errors import ToolError
-from holdfast.tools.artifacts import FileArtifacts
-from holdfast.tools.results import failure, success
-from tests.builders import an_invocation
+from holdfast.tools.artifacts import ArtifactStore, FileArtifacts
+from holdfast.tools.results import Results, failure
+from tests.builders import a_contract, an_invocation
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -30,13 +30,20 @@ class Kept:
     def __init__(self) -> None:
         self.contents: list[bytes] = []
 
-    def keep(self, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
+    def keep(self, invocation: ToolInvocation, content: bytes, part: str = "whole") -> ArtifactRef:
         self.contents.append(content)
         return ArtifactRef(path=invocation.call_id, characters=len(content), digest="d")
 
+    def read(self, invocation: ToolInvocation, name: str) -> bytes:
+        return self.contents[-1]
 
-def made(content: bytes, limit: int, kept: Kept | None = None) -> ToolSuccess:
-    return success(an_invocation(), "look", content, limit, kept or Kept())
+    def is_read_by(self, agent: str) -> bool:
+        return False
+
+
+def made(content: bytes, limit: int, kept: ArtifactStore | None = None) -> ToolSuccess:
+    contract = a_contract("look", max_result_chars=limit)
+    return Results(an_invocation(), contract, kept or Kept()).build(content)
 
 
 @pytest.mark.parametrize(
@@ -78,21 +85,21 @@ def test_a_large_result_shows_its_beginning() -> None:
     """A model reads the beginning, that there is more, and how much."""
     result = made(b'"' + b"x" * 100 + b'"', 10)
 
-    assert result.summary == "the first 10 of 102 characters; ask for less to see the rest"
-    assert result.data == {"excerpt": '"xxxxxxxxx', "truncated": True, "characters": 102}
+    assert result.summary == "the first 10 of 100 characters; ask for less to see the rest"
+    assert result.data == {"excerpt": "xxxxxxxxxx", "truncated": True, "characters": 102}
     assert result.artifact == ArtifactRef(path="c1", characters=102, digest="d")
 
 
-class Full:
+class Full(Kept):
     """A store on a disk that is full."""
 
-    def keep(self, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
+    def keep(self, invocation: ToolInvocation, content: bytes, part: str = "whole") -> ArtifactRef:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_what_was_done_is_done_on_a_full_disk() -> None:
     """A result that can't be kept whole shows its beginning, and says what is missing."""
-    result = success(an_invocation(), "look", b'"' + b"x" * 100 + b'"', 10, Full())
+    result = made(b'"' + b"x" * 100 + b'"', 10, Full())
 
     assert (result.status, result.artifact, result.cut) == ("ok", None, True)
     assert result.summary.endswith("; the whole could not be kept (No space left on device)")

@@ -17,6 +17,7 @@ from holdfast.contracts.calls import Grant
 from holdfast.contracts.errors import AppError, HoldfastError, ToolDenied
 from holdfast.contracts.tools import Risk
 from holdfast.tools import builtin
+from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.execution import WorkerExecutor
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.sandbox import identity, jail, sources, syscalls, watch
@@ -128,13 +129,14 @@ async def test_a_flaw_denies_all_calls(tmp_path: Path) -> None:
     ],
 )
 async def test_the_worker_is_no_place_for_what_needs_the_sandbox(
-    tool_: Tool, *, granted: bool
+    tmp_path: Path, tool_: Tool, *, granted: bool
 ) -> None:
     """On the ordinary queue a sandboxed call is denied, whoever sent it there."""  # RK-13
     call = an_invocation(grant=Grant(commands=("*",)) if granted else None)
+    place = WorkerExecutor(sample_tools.secret_of, FileArtifacts(tmp_path))
 
     with pytest.raises(ToolDenied, match="runs in the sandbox only"):
-        await WorkerExecutor(sample_tools.secret_of).run(tool_, call, lambda _: None, admitted)
+        await place.run(tool_, call, lambda _: None, admitted)
 
 
 def test_a_sandboxed_tool_must_be_importable() -> None:

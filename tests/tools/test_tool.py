@@ -157,6 +157,13 @@ def test_a_function_with_holes_is_no_tool(function: ToolFunction, message: str) 
             "max_result_chars is 200000 at most; the rest is an artifact",
             id="too large",
         ),
+        pytest.param({"max_items": 0}, "max_items", id="no items"),
+        pytest.param({"shows": "middle"}, "shows", id="neither end"),
+        pytest.param(
+            {"max_result_chars": 10, "max_snippet_chars": 11},
+            "max_snippet_chars is max_result_chars at most",
+            id="snippets longer than the result",
+        ),
         pytest.param({"risk": "harmless"}, "risk", id="unclassified"),  # TC-05
         pytest.param(
             {"undoo": "x"},

@@ -14,10 +14,10 @@ from holdfast.contracts.transcript import ToolTurn
 from holdfast.histories import render_export
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import TwoPart
-from holdfast.tools.results import success_in_two_parts
+from holdfast.tools.results import Results
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
-from tests.builders import an_invocation
+from tests.builders import a_contract, an_invocation
 from tests.running import Runs
 from tests.sample import scripted
 from tests.tools.test_results import Full, Kept
@@ -78,13 +78,18 @@ def test_the_contract_tells_of_the_short_part_alone() -> None:
     assert count_orders.contract.output_schema == {"type": "integer"}
 
 
+def split(content: bytes, limit: int, kept: Kept) -> ToolSuccess:
+    contract = a_contract("look", max_result_chars=limit)
+    return Results(an_invocation(), contract, kept).build_two_parts(content)
+
+
 def test_a_short_part_has_the_limit_of_any_result() -> None:
     """What is too long for a model is cut, and the full part is kept all the same."""
     # BY-53
     kept = Kept()
     content = b'{"short":"' + b"x" * 100 + b'","full":[1]}'
 
-    result = success_in_two_parts(an_invocation(), "look", content, 10, kept)
+    result = split(content, 10, kept)
 
     assert result.cut
     assert kept.contents[-1] == b"[1]"
@@ -97,7 +102,7 @@ def test_what_cant_be_kept_hides_nothing_that_was_done() -> None:
     # BY-53
     content = b'{"short":5,"full":[1]}'
 
-    result = success_in_two_parts(an_invocation(), "look", content, 100, Full())
+    result = split(content, 100, Full())
 
     assert (result.status, result.data, result.artifact) == ("ok", 5, None)
     assert result.summary == "5; the full part could not be kept (No space left on device)"
@@ -106,7 +111,7 @@ def test_what_cant_be_kept_hides_nothing_that_was_done() -> None:
 def test_what_has_no_parts_any_more_was_done_all_the_same() -> None:
     """A result that was nested too deeply is told as left out, and not as a failure."""
     # BY-53
-    result = success_in_two_parts(an_invocation(), "look", b'"too deep"', 100, Kept())
+    result = split(b'"too deep"', 100, Kept())
 
     assert result.status == "ok"
     assert result.summary.startswith("done; what it returned is left out")

@@ -4,6 +4,7 @@ from holdfast.tools.builtin.asking import ask_user
 from holdfast.tools.builtin.commands import run_command, run_python
 from holdfast.tools.builtin.files import list_files, read_file, write_file
 from holdfast.tools.builtin.plans import report_progress, submit_plan
+from holdfast.tools.builtin.results import read_result
 from holdfast.tools.builtin.web import http_request
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "http_request",
     "list_files",
     "read_file",
+    "read_result",
     "report_progress",
     "run_command",
     "run_python",
