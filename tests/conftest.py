@@ -3,10 +3,13 @@
 import gc
 import os
 import signal
+import socket
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
+from ipaddress import ip_address
 from pathlib import Path
+from typing import TypeVar
 
 import hypothesis
 import pytest
@@ -27,6 +30,9 @@ from tests.running import Runs
 # How long an example takes depends on who else uses the machine, and says nothing about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+Done = TypeVar("Done")
+Address = tuple[str | int, int]
 
 EXIT_STATUS = pytest.StashKey[int]()
 
@@ -72,6 +78,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
         if hypothesis.is_hypothesis_test(item.obj):
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def offline() -> Generator[None]:
+    """Have no test reach another machine: what one would rely on there isn't this project's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, name, only_here(getattr(socket.socket, name)))
+        yield
+
+
+def only_here(connect: Callable[[socket.socket, Address], Done]) -> Callable[..., Done]:
+    """Return what refuses all addresses but those of this machine."""
+
+    def guarded(own: socket.socket, address: Address) -> Done:
+        outside = own.family in {socket.AF_INET, socket.AF_INET6} and not is_here(address[0])
+        if outside:
+            raise ConnectionRefusedError(f"tests have no network, and one asks for {address}")
+        return connect(own, address)
+
+    return guarded
+
+
+def is_here(host: str | int) -> bool:
+    try:
+        return host in {"localhost", ""} or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @pytest.fixture(scope="session")

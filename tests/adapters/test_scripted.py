@@ -1,7 +1,9 @@
 """A model that says what its script says."""
 
 import asyncio
+import socket
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
@@ -23,6 +25,9 @@ from holdfast.contracts.model import ModelReply, ModelRequest, Prefix, StopCause
 from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
 from holdfast.contracts.usage import CallUsage
 from tests.builders import a_call, a_failure, a_success, a_transcript
+from tests.histories import noted
+from tests.memory.runs import MemoryRuns
+from tests.sample import scripted
 
 GOAL = (UserTurn(text="reach the goal"),)
 
@@ -95,6 +100,34 @@ async def test_the_same_turn_has_the_same_reply_however_often_it_is_asked(script
     for turn, reply in zip(order, replies, strict=True):
         assert reply == replies[order.index(turn)]
     assert replies[0] != replies[1]
+
+
+async def test_a_scripted_run_is_the_same_each_time(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """Played three times, a run does the same for the same reasons, and ends the same."""
+    # TS-02
+    turns = [
+        calls(call("add", a=2, b=3), call("find", name="x")),
+        call("send", log=str(tmp_path / "log"), text="hi"),
+    ]
+    plays: list[object] = []
+    async with memory_runs.working(scripted([*turns, say("done")])):
+        for _ in range(3):
+            run = await memory_runs.start("it")
+            await run.approve((await run.asked_for_approval()).request_id)
+            result = await run.result()
+            page = await run.transcript()
+            plays.append((noted(await run.story()), page.items, result.usage, result.answer))
+
+    assert plays[0] == plays[1] == plays[2]
+
+
+def test_no_test_reaches_another_machine() -> None:
+    """A test that needed the network would fail everywhere, and not only where there is none."""
+    # TS-02
+    with socket.socket() as probe, pytest.raises(ConnectionRefusedError, match="no network"):
+        probe.connect(("192.0.2.1", 80))
 
 
 async def test_a_script_knows_the_attempt() -> None:

@@ -194,6 +194,8 @@ async def test_the_export_alone_tells_an_auditor_everything(runs: Runs) -> None:
 
     for words in (
         "tell them",
+        "bob",
+        "acme",
         'send(log="/dev/null", text="hi")',
         "approval_required (write_internal)",
         "mallory",

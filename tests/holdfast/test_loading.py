@@ -10,6 +10,7 @@ import pytest
 from holdfast import AppError
 from holdfast.app import load_app
 from holdfast.cli import main
+from holdfast.contracts.tools import ToolContract
 
 
 @pytest.fixture
@@ -146,6 +147,11 @@ def test_tools_that_ask_people_show_what_an_answer_is(
 
     assert main.run(["tools", "shop:app"]) == 0
     shown = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert {line[0] for line in shown if line} >= {*ToolContract.model_fields} - {
+        "name",
+        "receiver",
+        "must_succeed",
+    }  # the last two where they say something
     assert ["output_schema", '{"type": "integer"}'] in shown
     assert ["answer", "a whole number"] in shown
 

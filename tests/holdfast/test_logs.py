@@ -4,17 +4,21 @@ import io
 import json
 import logging
 import sys
+from collections import Counter
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
 import pytest
 import structlog
 from structlog.testing import capture_logs
+from temporalio.worker import Worker, WorkflowInstance, WorkflowInstanceDetails
 
-from holdfast import Agent, App, Budget, Risk, logs, tool
+from holdfast import Agent, App, Budget, Risk, logs, tool, worker
 from holdfast.adapters.scripted import Reply
 from holdfast.contracts.errors import HoldfastError
+from holdfast.event_order import OrderedRunner
 from holdfast.guardrails import (
     Guardrail,
     GuardrailContext,
@@ -25,6 +29,8 @@ from holdfast.guardrails import (
 )
 from holdfast.testing import ScriptTurn, call, say
 from holdfast.trace.payloads import read_summary
+from holdfast.trace.reader import read_trace
+from holdfast.trace.spans.tree import span_tree
 from tests.running import Runs
 
 
@@ -184,6 +190,43 @@ async def test_lines_of_a_run(runs: Runs, caplog: pytest.LogCaptureFixture) -> N
     assert (lines[5]["status"], lines[5]["turn"]) == ("completed", 2)
     assert {"req-1 refused: self_approval, says agent it", "req-1 approved by olga"} <= {
         read_summary(event) for event in events
+    }
+
+
+@pytest.mark.parametrize("cached", [100, 0], ids=["kept", "replayed in each task"])
+async def test_each_event_is_logged_once_and_is_one_span(
+    runs: Runs, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, cached: int
+) -> None:
+    """A worker that keeps no run builds it anew for each task, which repeats no line, no span."""
+    # T-13
+    built: list[str] = []
+    create = OrderedRunner.create_instance
+
+    def count(own: OrderedRunner, details: WorkflowInstanceDetails) -> WorkflowInstance:
+        built.append(details.info.workflow_id)
+        return create(own, details)
+
+    monkeypatch.setattr(OrderedRunner, "create_instance", count)
+    monkeypatch.setattr(worker, "Worker", partial(Worker, max_cached_workflows=cached))
+    caplog.set_level(logging.INFO, "temporalio.workflow")
+    async with runs.working(app(call("post", text="hi"), say("done"))):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        await run.approve(request.request_id)
+        await run.result()
+        times_built = built.count(run.handle.id)
+        spans = span_tree(read_trace([await run.handle.fetch_history()])).spans
+    fields = [getattr(record, "fields", {}) for record in caplog.records]
+
+    assert times_built == 1 if cached else times_built > 3
+    assert [one["event"] for one in fields if one.get("run_id") == run.handle.id] == [
+        *("run.started", "run.waiting", "message.accepted", "run.goes_on", "run.ended"),
+    ]
+    assert Counter(span.type for span in spans) == {
+        "agent": 1,
+        "generation": 2,
+        "function": 1,
+        "approval": 1,
     }
 
 

@@ -3,12 +3,12 @@
 import inspect
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from holdfast import contracts
+from holdfast import Budget
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.scripted import ScriptedAdapter
@@ -21,10 +21,14 @@ from holdfast.contracts.transcript import TranscriptPage
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import replies, steps, turns
 from holdfast.run.transcript import halt
-from holdfast.testing import Reply
+from holdfast.testing import Reply, Script
 from holdfast.tools.redaction import Redactor
 from tests.asking import in_run
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state
+from tests.control.guarded import guarded, on_word
+from tests.histories.stored import history_file, names, texts
+from tests.memory.runs import MemoryRuns
+from tests.running import AnyRun
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,14 +143,85 @@ def test_the_result_explains_the_pattern() -> None:
     assert "thread_id" in explained
 
 
+THEIRS = ("container_id", "thread_id", "previous_response_id", "cache_creation")
+
+
 def test_no_type_of_ours_has_a_providers_field() -> None:
     """What only one provider has is data in its state, never a field that everybody carries."""
     # PS-02 PS-26
-    folders = [Path(contracts.__file__).parent, ROOT / "workflows", ROOT / "activities"]
-    code = "\n".join(path.read_text("utf-8") for each in folders for path in each.glob("*.py"))
+    rooms = ("contracts", "workflows", "activities", "run", "policy", "guardrails")
+    code = {path: path.read_text("utf-8") for one in rooms for path in (ROOT / one).rglob("*.py")}
 
-    for field in ("container_id:", "thread_id:", "previous_response_id:", "cache_creation"):
-        assert field not in code
+    assert {path.parent.name for path in code} > {*rooms, "execution", "sessions"}
+    assert [
+        (str(path), field)
+        for path, text in code.items()
+        for field in THEIRS
+        if f"{field}:" in text
+    ] == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_history_has_a_field_of_a_provider_that_took_no_part(name: str) -> None:
+    """No payload of a run whose model is no provider's names what only one provider has."""
+    # PS-02
+    said = "\n".join(texts(history_file(name).read_bytes()))
+
+    assert '"scripted:' in said
+    assert [field for field in THEIRS if field in said] == []
+
+
+STATE: JsonObject = {"container_id": "x"}
+ASKS = Reply(calls=(("find", {"name": "y"}),), provider_state=STATE)
+
+
+async def aborted(run: AnyRun) -> None:
+    (request,) = await run.asked()
+    await run.signal("resolution", {"request_id": request.request_id, "action": "abort"})
+
+
+async def stopped(run: AnyRun) -> None:
+    await run.asked()
+    await run.signal("stop", {"reason": "enough", "by": "olga"})
+
+
+async def left_alone(_: AnyRun) -> None:
+    """Let it end by itself."""
+
+
+@pytest.mark.parametrize(
+    ("script", "then", "status"),
+    [
+        pytest.param(
+            [Reply(text="fine", provider_state=STATE)], left_alone, "completed", id="answer"
+        ),
+        pytest.param(
+            [Reply(text="bad", provider_state=STATE)], left_alone, "blocked", id="tripwire"
+        ),
+        pytest.param([ASKS, ASKS], aborted, "stopped", id="abort"),
+        pytest.param([ASKS, ASKS], stopped, "stopped", id="stop"),
+    ],
+)
+async def test_a_run_ends_with_its_providers_state(
+    memory_runs: MemoryRuns,
+    script: Script,
+    then: Callable[[AnyRun], Awaitable[None]],
+    status: str,
+) -> None:
+    """Whoever ended it: its model, a guardrail, a person who was asked, or one who wasn't."""
+    # PS-10
+    watched = guarded(
+        script,
+        on_word("decent", "bad", "output", on_trip="block"),
+        escalates=True,
+        budget=Budget(max_consecutive_failures=1),
+    )
+    async with memory_runs.working(watched):
+        run = await memory_runs.start("it")
+        await then(run)
+        result = await run.result()
+
+    assert (result.status, result.provider_state) == (status, {"scripted": STATE})
 
 
 @pytest.mark.slow
