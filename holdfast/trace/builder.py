@@ -1,7 +1,7 @@
 """The trace while it is read: what is already known, and how one more fact changes it."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
@@ -12,12 +12,13 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast.contracts.approvals import RequestOutcome
 from holdfast.contracts.budget import Budget, Limits
-from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
+from holdfast.contracts.calls import AnyCall, ToolResult
 from holdfast.contracts.control import Approach, Waiting
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.run import tool_results
+from holdfast.run.approvals import describe_rejection
 from holdfast.run.delegation.ceilings import bind_brief, find_ceiling
 from holdfast.run.delegation.handoffs import limit_receiver
 from holdfast.run.summaries import journal_line
@@ -103,15 +104,15 @@ class TraceBuilder:
             talk=self._talk,
             requests=dict(self.requests),
             flood=tuple(self._flood),
-            relayed=tuple(self._list_part_requests()),
+            relayed=tuple(
+                name
+                for entry in self.entries
+                if isinstance(entry, BackgroundTask) and entry.ended_at is None
+                for name in self.relayed.get(entry.run_id, ())
+            ),
             held=self._held_parts,
             provider_wait=self.provider_wait,
         )
-
-    def _list_part_requests(self) -> Iterator[str]:
-        for entry in self.entries:
-            if isinstance(entry, BackgroundTask) and entry.ended_at is None:
-                yield from self.relayed.get(entry.run_id, ())
 
     def _limits(self) -> Limits | None:
         if self.agent is None:
@@ -132,16 +133,13 @@ class TraceBuilder:
             return "suspending" if in_flight else "suspended"
         if self.provider_wait or any(one.outcome is None for one in self.requests.values()):
             return "waiting"
-        return "idle" if self._is_between_messages else "running"
+        is_session = self.signals is messages.SESSION_SIGNALS
+        works = any(isinstance(one, MessageTaken) for one in self._talk[-1:])
+        return "idle" if is_session and not works else "running"
 
     @property
     def _talk(self) -> tuple[MessageTaken | MessageEnded, ...]:
         return tuple(one for one in self.progress if not isinstance(one, HandoffRecord))
-
-    @property
-    def _is_between_messages(self) -> bool:
-        is_session = self.signals is messages.SESSION_SIGNALS
-        return is_session and not any(isinstance(one, MessageTaken) for one in self._talk[-1:])
 
     @property
     def is_on_hold(self) -> bool:
@@ -274,6 +272,8 @@ class TraceBuilder:
 
     def open_request(self, asked: RequestTrace) -> None:
         """Open a request, which a decision about its call led to, or the run itself."""
+        if asked.request_id in self.requests:
+            return  # as the state that was carried over has it
         self.requests[asked.request_id] = asked
         if asked.is_of_run:
             self.add(RunRequest(request_id=asked.request_id))
@@ -301,34 +301,55 @@ class TraceBuilder:
         elif not self.hear(said.request_id, said):
             self.add(said)
 
-    def close_without_message(
-        self, request_id: str, outcome: RequestOutcome, at: datetime
+    def close_request(
+        self,
+        asked: RequestTrace,
+        outcome: RequestOutcome,
+        at: datetime,
+        said: MessageTrace | None = None,
     ) -> None:
-        """Close a request that no message decided; where its time was over its call is denied."""
-        asked = self.requests.get(request_id)
-        if asked is None or asked.outcome is not None:
-            return
-        self.requests[request_id] = replace(asked, outcome=outcome, closed_at=at)
-        if outcome == "expired" and (call := self.find_call(asked.call_id)) is not None:
-            self.close_call(_build_expiry(asked, call.call, at), at)
+        """Close a request, perhaps with the message that decided it; its call may be over."""
+        closed = replace(asked, outcome=outcome, settled=said, closed_at=at)
+        self.requests[asked.request_id] = closed
+        if said is not None and said.budget is not None:
+            self.budgets.append(said.budget)
+        call = self.find_call(asked.call_id)
+        result = call and self._build_result(closed, call.call, at)
+        if result is not None:
+            self.close_call(result, at)
+
+    def _build_result(
+        self, closed: RequestTrace, call: AnyCall, at: datetime
+    ) -> ToolResult | None:
+        """Build the result of a call that follows from what people said; null if it goes on."""
+        said, is_review = closed.settled, closed.kind == "review"
+        match closed.outcome:
+            case "answered" if said is not None:
+                contract = self.agent.find_tool(call.name) if self.agent else None
+                return tool_results.build_answer(call, said.text, contract)
+            case "rejected" if said is not None:
+                watched = self.brief is not None and self.brief.words_watched
+                why = describe_rejection(said.author, said.reason, watched=watched)
+                if not is_review:
+                    return tool_results.build_rejection(call, why)
+            case "expired" if is_review:
+                why = "nobody decided in time"
+            case "expired":
+                until = closed.expires_at or at
+                return tool_results.build_expiry(call, closed.request_id, until)
+            case _:
+                return None
+        by_person = said is not None
+        return tool_results.build_review_denial(call, closed.reason, why, by_person=by_person)
 
     def end(self, ended: TraceStatus, at: datetime, failure: str | None = None) -> None:
         """Close the run: what nobody judged was too late, what has no result gets none."""
         self.ended, self.ended_at, self.failure = ended, at, failure
         self.provider_wait = None
         while self.unjudged:
-            said = self.unjudged.popleft()
-            late = "the run was over first"
-            self.refuse(said.refuse(late, "over"))
+            self.refuse(self.unjudged.popleft().refuse("the run was over first", "over"))
         if self.turn is None or self.result is None or self.result.stop is None:
             return
         for call in self.turn.calls:
             if call.result is None:
                 self.close_call(tool_results.build_abort(call.call, self.result.stop.reason), at)
-
-
-def _build_expiry(asked: RequestTrace, call: AnyCall, at: datetime) -> ToolFailure:
-    if asked.kind == "review":
-        why = "nobody decided in time"
-        return tool_results.build_review_denial(call, asked.reason, why, by_person=False)
-    return tool_results.build_expiry(call, asked.request_id, asked.expires_at or at)

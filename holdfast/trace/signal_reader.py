@@ -17,7 +17,6 @@ from holdfast.contracts.approvals import (
     Verdict,
     Verdicts,
 )
-from holdfast.contracts.calls import AnyCall, ToolFailure
 from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
 from holdfast.contracts.journal import (
     AnswerWithheld,
@@ -40,22 +39,12 @@ from holdfast.contracts.signals import (
     OutcomeCode,
     ResolutionSignal,
 )
-from holdfast.run import tool_results
-from holdfast.run.approvals import describe_rejection
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_time
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import MAX_MESSAGES_PER_EXECUTION
 from holdfast.workflows.inbound.messages import digest_sent
-
-
-class _MessageOrigin(NamedTuple):
-    """Who sent a message when: what its own words don't say."""
-
-    key: str
-    at: datetime
-    identity: str
 
 
 class _Control(NamedTuple):
@@ -85,21 +74,24 @@ class SignalReader:
         }
 
     def _on_signal(self, event: HistoryEvent) -> None:
-        signalled = event.workflow_execution_signaled_event_attributes
-        sent = _MessageOrigin(self._chronicle.key(event), read_time(event), signalled.identity)
-        self._read_message(signalled.signal_name, signalled.input.payloads, sent)
+        sent = event.workflow_execution_signaled_event_attributes
+        self._read(event, sent.signal_name, sent.identity, sent.input.payloads)
 
     def _on_update(self, event: HistoryEvent) -> None:
-        request = event.workflow_execution_update_accepted_event_attributes.accepted_request
-        sent = _MessageOrigin(self._chronicle.key(event), read_time(event), request.meta.identity)
+        sent = event.workflow_execution_update_accepted_event_attributes.accepted_request
         # The update `decide` carries what the signal `approval` does.
-        name = messages.UPDATES.get(request.input.name, request.input.name)
-        self._read_message(name, request.input.args.payloads, sent)
+        name = messages.UPDATES.get(sent.input.name, sent.input.name)
+        self._read(event, name, sent.meta.identity, sent.input.args.payloads)
 
-    def _read_message(self, name: str, payloads: Sequence[Payload], sent: _MessageOrigin) -> None:
-        said = MessageTrace(key=sent.key, signal=name, at=sent.at, identity=sent.identity)
-        values = [RawValue(payload) for payload in payloads]
-        match messages.read(name, values, self._chronicle.signals):
+    def _read(
+        self, event: HistoryEvent, name: str, identity: str, payloads: Sequence[Payload]
+    ) -> None:
+        key, at = self._chronicle.key(event), read_time(event)
+        said = MessageTrace(key=key, signal=name, at=at, identity=identity)
+        self._read_message(said, list(map(RawValue, payloads)))
+
+    def _read_message(self, said: MessageTrace, values: list[RawValue]) -> None:
+        match messages.read(said.signal, values, self._chronicle.signals):
             case messages.UnreadableMessage(reason):
                 self._chronicle.refuse(said.refuse(reason, "unreadable"))
             case ApprovalSignal() as message:
@@ -114,44 +106,31 @@ class SignalReader:
                 self._queue_message(said, message.request_id, message.guidance)
             case ControlSignal() as message:
                 said = replace(said, text=message.words, sender=message.by or "")
-                self._hear_control(replace(said, reason=message.why), payloads)
+                self._hear_control(replace(said, reason=message.why), values)
             case MessageSignal() as message:
                 self._chronicle.goal = self._chronicle.goal or message.text
                 said = replace(said, text=message.text, sender=message.actor or "")
-                self._hear_control(said, payloads)
-            case HeldSignal() | RequestsSignal() | VerdictSignal() | ForwardedSignal() as message:
-                self._hear_relative(said, message, payloads, sent)
-
-    def _hear_relative(
-        self,
-        said: MessageTrace,
-        message: HeldSignal | RequestsSignal | VerdictSignal | ForwardedSignal,
-        payloads: Sequence[Payload],
-        sent: _MessageOrigin,
-    ) -> None:
-        """Take what parts of the run say to it, and what comes through the run above it."""
-        match message:
-            case ForwardedSignal():
+                self._hear_control(said, values)
+            case HeldSignal(run_id=part):
+                self._hear_control(said, values, part)
+            case RequestsSignal() | VerdictSignal() as message:
+                self._relay(message)
+                self._hear_control(said, values)
+            case ForwardedSignal() as message:
                 signal, payload = messages.unwrap(message)
-                self._read_message(signal, (payload,), sent)
-                return
-            case HeldSignal(run_id=run_id):
-                self._hear_control(said, payloads, run_id)
-                return
-            case RequestsSignal(run_id=run_id, requests=waiting):
-                part = run_id.rpartition(".")[2]
-                names = (f"{part}/{request.request_id}" for request in waiting)
-                self._chronicle.relayed[run_id] = tuple(names)
-            case VerdictSignal():
-                pass
-        self._hear_control(said, payloads)
+                self._read_message(replace(said, signal=signal), [RawValue(payload)])
 
-    def _hear_control(
-        self, said: MessageTrace, payloads: Sequence[Payload], part: str = ""
-    ) -> None:
+    def _relay(self, message: RequestsSignal | VerdictSignal) -> None:
+        """Keep what waits for people in a run that works for this one."""
+        if isinstance(message, RequestsSignal):
+            part = message.run_id.rpartition(".")[2]
+            names = (f"{part}/{request.request_id}" for request in message.requests)
+            self._chronicle.relayed[message.run_id] = tuple(names)
+
+    def _hear_control(self, said: MessageTrace, values: list[RawValue], part: str = "") -> None:
         """Take a signal about no request, which a verdict may take back or prove."""
         said = replace(said, accepted=True)
-        digest, place = digest_sent(list(map(RawValue, payloads))), self._chronicle.add(said)
+        digest, place = digest_sent(values), self._chronicle.add(said)
         if said.signal in {"suspend", "resume", "held"}:
             self._chronicle.holds[place] = said.signal, part
         self._controls.append(_Control(digest, place, said))
@@ -217,13 +196,11 @@ class SignalReader:
     def take(self, event: JournalEvent, key: str) -> None:
         """Take what the run decided, but for what messages say; *key* names where it stands."""
         match event:
-            case RequestOpened(request_id=name) if name not in self._chronicle.requests:
+            case RequestOpened(request_id=name):
                 self._chronicle.open_request(RequestTrace.of(event, f"{key}.{name}"))
                 early, self._early = self._early, []
                 for one in early:
                     self._apply_verdict(*one)
-            case RequestOpened():
-                return  # as the state that was carried over has it
             case RequestEscalated(request_id=name, groups=groups, at=at):
                 self._chronicle.hear(name, EscalatedToGroup(groups=groups, at=at))
             case HandoffRecord() | MessageTaken() | MessageEnded():
@@ -235,7 +212,9 @@ class SignalReader:
             case MessageRefused():
                 self._refuse_control(event)
             case RequestClosed(request_id=name, outcome=outcome, at=at):
-                self._chronicle.close_without_message(name, outcome, at)
+                asked = self._chronicle.requests.get(name)
+                if asked is not None and asked.outcome is None:
+                    self._chronicle.close_request(asked, outcome, at)
 
     def _expire_approvals(
         self, asked: RequestTrace, lapsed: tuple[str, ...], now: datetime
@@ -255,35 +234,12 @@ class SignalReader:
         return replace(asked, heard=heard)
 
     def _accept(self, asked: RequestTrace, said: MessageTrace, now: datetime) -> None:
-        requests, outcome = self._chronicle.requests, _outcome(said)
+        outcome = _outcome(said)
         if outcome == "approved" and len(asked.approvals) + 1 < asked.count:
-            requests[asked.request_id] = replace(asked, heard=(*asked.heard, said))
-            return
-        closed = replace(asked, outcome=outcome, settled=said, closed_at=now)
-        requests[asked.request_id] = closed
-        if said.budget is not None:
-            self._chronicle.budgets.append(said.budget)
-        call = self._chronicle.find_call(asked.call_id)
-        if call is None:
-            return
-        if outcome == "rejected":
-            self._chronicle.close_call(self._build_rejection(asked, call.call, said), now)
-        elif outcome == "answered":
-            agent = self._chronicle.agent
-            contract = agent.find_tool(call.call.name) if agent else None
-            self._chronicle.close_call(
-                tool_results.build_answer(call.call, said.text, contract), now
-            )
-
-    def _build_rejection(
-        self, asked: RequestTrace, call: AnyCall, said: MessageTrace
-    ) -> ToolFailure:
-        brief = self._chronicle.brief
-        watched = brief is not None and brief.words_watched
-        why = describe_rejection(said.author, said.reason, watched=watched)
-        if asked.kind == "review":
-            return tool_results.build_review_denial(call, asked.reason, why, by_person=True)
-        return tool_results.build_rejection(call, why)
+            fresh = replace(asked, heard=(*asked.heard, said))
+            self._chronicle.requests[asked.request_id] = fresh
+        else:
+            self._chronicle.close_request(asked, outcome, now, said)
 
 
 def _find_lateness(asked: RequestTrace, now: datetime) -> OutcomeCode | None:
