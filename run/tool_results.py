@@ -19,6 +19,7 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
+from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
@@ -128,7 +129,7 @@ def _latest(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
     """Return what a call changed; a draft is an effect where it can be taken back."""
-    asked, tool = call.call, find_running_tool(state, call)
+    asked, tool = call.call, find_running_tool(state.agent, call)
     ruled = call.ruling if isinstance(call.ruling, Decided) else None
     undo = ruled.undo if ruled else None
     if tool is None or not isinstance(asked, ToolCall):
@@ -161,11 +162,11 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
     )
 
 
-def find_running_tool(state: RunState, call: CallState) -> ToolContract | None:
+def find_running_tool(agent: AgentSnapshot, call: CallState) -> ToolContract | None:
     """Return the contract of what runs for a call, be it the draft variant, as it was ruled on."""
-    tool = state.agent.find_tool(call.call.name)
+    tool = agent.find_tool(call.call.name)
     if call.drafting is not None:
-        tool = state.agent.find_any_tool(call.drafting.draft)
+        tool = agent.find_any_tool(call.drafting.draft)
     if tool is None or not isinstance(call.ruling, Decided):
         return tool
     return tool.with_risk(call.ruling.runs_as, reaches_out=call.ruling.reaches_out)

@@ -349,7 +349,7 @@ def _has_unknown_effect(state: RunState, call: CallState, result: ToolResult) ->
     """Whether nobody knows of a call that may have changed something outside the workspace."""
     if result.status != "outcome_unknown":
         return False
-    tool = tool_results.find_running_tool(state, call)
+    tool = tool_results.find_running_tool(state.agent, call)
     return tool is None or tool.side_effect != "local"
 
 

@@ -13,10 +13,9 @@ from holdfast.contracts.calls import (
     ToolInvocation,
     ToolResult,
 )
-from holdfast.contracts.decisions import Decided, RunAsDraftOnly
+from holdfast.contracts.decisions import Decided
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.run import AgentSnapshot
-from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import (
     AssistantTurn,
     NewItem,
@@ -212,12 +211,12 @@ def _build_failure(
     agent: AgentSnapshot | None, call: Call, ran: Call | AuxiliaryCall, error: ActivityError
 ) -> ToolFailure:
     """Return what a run makes of the failure of a tool that ran for a call."""
-    if isinstance(ran, Call):
-        contract = _find_contract(agent, call)
+    if agent is None:
+        contract = None
+    elif isinstance(ran, AuxiliaryCall) and ran.purpose != "draft":
+        contract = agent.find_any_tool(ran.tool)
     else:
-        contract = agent.find_any_tool(ran.tool) if agent else None
-        if ran.purpose == "draft":
-            contract = _apply_ruling(contract, call)
+        contract = tool_results.find_running_tool(agent, call.state)
     if contract is not None:
         return failures.build_tool_failure(call.call, contract, error)
     return ToolFailure.of(call.call, "error", "internal_error", failures.message(error))
@@ -225,21 +224,13 @@ def _build_failure(
 
 def _is_looked_for(agent: AgentSnapshot | None, call: Call, result: ToolFailure) -> bool:
     """Whether another tool finds out what became of a call."""
-    contract = _find_contract(agent, call)
-    finder = agent.find_any_tool(contract.reconcile) if agent and contract else None
-    return finder is not None and result.status == "outcome_unknown"
-
-
-def _find_contract(agent: AgentSnapshot | None, call: Call) -> ToolContract | None:
-    """Return the contract by which a call ran: what a deployment called a write ran as one."""
-    return _apply_ruling(agent.find_tool(call.call.name) if agent else None, call)
-
-
-def _apply_ruling(contract: ToolContract | None, call: Call) -> ToolContract | None:
-    ruled = call.rulings[-1].ruling if call.rulings else None
-    if contract is None or not isinstance(ruled, Decided):
-        return contract
-    return contract.with_risk(ruled.runs_as, reaches_out=ruled.reaches_out)
+    ruled = call.state
+    if agent is None or result.status != "outcome_unknown":
+        return False
+    contract = tool_results.find_running_tool(agent, ruled)
+    forbidden = isinstance(ruled.ruling, Decided) and ruled.ruling.companion_forbidden
+    finder = contract and agent.find_any_tool(contract.reconcile)
+    return finder is not None and not forbidden
 
 
 def _derive_result(call: Call, ran: AuxiliaryCall, result: ToolResult) -> ToolResult | None:
@@ -249,7 +240,7 @@ def _derive_result(call: Call, ran: AuxiliaryCall, result: ToolResult) -> ToolRe
         return tool_results.build_reconciliation(call.call, ran.tool, found) or call.lost
     if isinstance(result, ToolFailure):
         return result.with_(name=call.call.name)
-    ruled = call.rulings[-1].decision if call.rulings else None
-    if not isinstance(ruled, RunAsDraftOnly) or ruled.then == "approval":
+    drafting = call.state.drafting
+    if drafting is None or drafting.then == "approval":
         return None
     return tool_results.build_draft_result(call.call, ran.draft_id, result.summary, result.data)

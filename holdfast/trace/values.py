@@ -13,6 +13,7 @@ from holdfast.contracts.guardrails import ACTIVITY_PREFIX
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.model import ModelPurpose, StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
+from holdfast.contracts.state import CallState
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import Part
 from holdfast.contracts.usage import CallUsage
@@ -139,6 +140,11 @@ class Call(_ToolRun):
     def auxiliary_calls(self) -> tuple[AuxiliaryCall, ...]:
         """What ran for it."""
         return tuple(step for step in self.course if isinstance(step, AuxiliaryCall))
+
+    @property
+    def state(self) -> CallState:
+        """The call as it was ruled on last, as the state of its run has it."""
+        return CallState(call=self.call, ruling=self.rulings[-1].ruling if self.rulings else None)
 
     def find_auxiliary_call(self, key: str) -> AuxiliaryCall | None:
         """Return what ran for it under this key."""

@@ -171,6 +171,18 @@ def test_live_lines_wait_for_what_is_found_out() -> None:
     assert made.result.data == {"refund": 7}
 
 
+def test_what_nobody_may_look_for_is_not_waited_for() -> None:
+    """Where the policy forbids the tool that would find out, a call is over when cut off."""
+    allowed = decided(PAY, Allow(rule="approved:req-1", reason=""), Risk.FINANCIAL)
+    written = paying(allowed.model_copy(update={"companion_forbidden": True}))
+    written.runs("pay")
+    (made,) = read(written).calls
+
+    assert made.lost is None
+    assert made.result is not None
+    assert made.result.status == "outcome_unknown"
+
+
 def test_sandboxed_call_says_so() -> None:
     """A call that ran in the sandbox shows by which rule, and what it was granted."""
     granted = Grant(commands=("make",), hosts=())
