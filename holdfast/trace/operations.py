@@ -40,6 +40,11 @@ _CHILD_ENDS: Mapping[EventType.ValueType, str] = {
 _NOT_STARTED = "START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_"
 
 
+class _ActivityFailure(Protocol):
+    scheduled_event_id: int
+    failure: Failure
+
+
 class _ChildEnd(Protocol):
     initiated_event_id: int
 
@@ -141,10 +146,10 @@ class OperationReader:
         self.readers: Readers = {
             EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: self._on_schedule,
             EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED: self._on_start,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED: self._on_completion,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED: self._on_failure,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT: self._on_timeout,
-            EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED: self._on_cancellation,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED: self._on_end,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED: self._on_end,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT: self._on_end,
+            EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED: self._on_end,
             EventType.EVENT_TYPE_MARKER_RECORDED: self._on_marker,
             EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED: self._on_task_schedule,
             EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED: self._on_task_start,
@@ -161,12 +166,6 @@ class OperationReader:
         _, work = self._open.pop(self._chronicle.build_key(scheduled), (None, None))
         if work is not None:
             work.end(outcome)
-
-    def _fail(self, scheduled: int, failure: Failure, at: datetime) -> None:
-        operation, _ = self._open.get(self._chronicle.build_key(scheduled), (None, None))
-        self._note_hand_back(operation.name if operation else "activity", failure, at)
-        error = build_activity_error(failure)
-        self._end(scheduled, Outcome(at, failure=failures.message(error), error=error))
 
     def _note_hand_back(self, name: str, failure: Failure, at: datetime) -> None:
         """Leave a line where another worker had to do what was left undone."""
@@ -199,22 +198,28 @@ class OperationReader:
             # Only the last attempt has an event; the time of all begins when it was scheduled.
             work.start(started.attempt, now if started.attempt == 1 else operation.at)
 
-    def _on_completion(self, event: HistoryEvent) -> None:
-        completed = event.activity_task_completed_event_attributes
-        outcome = Outcome(read_time(event), completed.result.payloads)
-        self._end(completed.scheduled_event_id, outcome)
+    def _on_end(self, event: HistoryEvent) -> None:
+        """Take the end of an activity: what it returned, or its failure."""
+        at = read_time(event)
+        if event.HasField("activity_task_completed_event_attributes"):
+            completed = event.activity_task_completed_event_attributes
+            outcome = Outcome(at, completed.result.payloads)
+            self._end(completed.scheduled_event_id, outcome)
+            return
+        ended: _ActivityFailure = getattr(event, event.WhichOneof("attributes") or "")
+        operation, _ = self._open.get(
+            self._chronicle.build_key(ended.scheduled_event_id), (None, None)
+        )
+        cancelled = event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED
+        failure = _CANCELLED if cancelled else ended.failure
+        name = operation.name if operation else "activity"
+        self._end(ended.scheduled_event_id, self._read_failure(name, failure, at))
 
-    def _on_failure(self, event: HistoryEvent) -> None:
-        failed = event.activity_task_failed_event_attributes
-        self._fail(failed.scheduled_event_id, failed.failure, read_time(event))
-
-    def _on_timeout(self, event: HistoryEvent) -> None:
-        timed_out = event.activity_task_timed_out_event_attributes
-        self._fail(timed_out.scheduled_event_id, timed_out.failure, read_time(event))
-
-    def _on_cancellation(self, event: HistoryEvent) -> None:
-        cancelled = event.activity_task_canceled_event_attributes
-        self._fail(cancelled.scheduled_event_id, _CANCELLED, read_time(event))
+    def _read_failure(self, name: str, failure: Failure, at: datetime) -> Outcome:
+        """Return how an activity failed; a line says so where another worker had to do it."""
+        self._note_hand_back(name, failure, at)
+        error = build_activity_error(failure)
+        return Outcome(at, failure=failures.message(error), error=error)
 
     def _on_task_schedule(self, event: HistoryEvent) -> None:
         # A task right behind another only keeps a long local activity alive: nothing began then.
@@ -235,10 +240,9 @@ class OperationReader:
             return
         ended = done.complete_time.as_datetime() if done.complete_time else read_time(event)
         began = min(self._clock or ended, ended)
-        self._note_hand_back(done.activity_type, marked.failure, ended)
-        error = build_activity_error(marked.failure) if marked.HasField("failure") else None
-        failure = failures.message(error) if error else ""
-        outcome = Outcome(ended, marked.details["result"].payloads, failure, error)
+        outcome = Outcome(ended, marked.details["result"].payloads)
+        if marked.HasField("failure"):
+            outcome = self._read_failure(done.activity_type, marked.failure, ended)
         work = self._begin(
             Operation(
                 kind="local",

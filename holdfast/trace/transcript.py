@@ -132,12 +132,8 @@ def heading(trace: Trace) -> Iterator[Line]:
 
 
 def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
-    """Write one entry as far as it has come."""
+    """Write one entry as far as it has come; turns and their calls have lines of their own."""
     match entry:
-        case Turn():
-            yield from turn_lines(entry, held_back=entry.held_back)
-            for call in entry.calls:
-                yield from call_lines(trace, call)
         case RunRequest(request_id=request_id):
             yield from escalation_lines(trace.requests[request_id])
         case MessageTrace() if entry.signal not in RELAYED_SIGNALS or entry.accepted is False:
@@ -156,7 +152,7 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
             name = _EVENT_LABELS.get(entry.event, entry.event)
             text = short(entry.text if name == "noted" else f"{name}: {entry.text}")
             yield Line("fault" if fault else "note", text, "bad" if fault else "quiet")
-        case AuditLine() | MessageTrace():
+        case AuditLine() | MessageTrace() | Turn():
             return
 
 

@@ -37,11 +37,6 @@ def approvals(asked: RequestTrace, ruled: DecisionTrace | None) -> list[JsonValu
     return [_approval(asked, ruled, said) for said in (*asked.approvals, *rejection)]
 
 
-def dump_requirement(asked: RequestTrace) -> JsonObject | None:
-    """Return what the approval of a request takes; null where it needs none."""
-    return None if asked.required is None else asked.required.model_dump(mode="json")
-
-
 def find_approvers(asked: RequestTrace) -> tuple[str, ...]:
     """Return who approved a request."""
     return tuple(said.author for said in asked.approvals)
@@ -73,16 +68,11 @@ def _decision(
         "tenant": brief.tenant if brief else None,
         "actor": brief.actor if brief else None,
         "session_id": brief.session_id if brief else None,
-        "undo": _undo(ruled),
+        "undo": ruled.undo and ruled.undo.model_dump(mode="json"),
         "request_id": ruled.request_id,
         "approvers": list(approvers),
         "timestamp": iso(ruled.at),
     }
-
-
-def _undo(ruled: DecisionTrace) -> JsonObject | None:
-    """Return what was ruled on the undo of a call; null where it has none."""
-    return None if ruled.undo is None else ruled.undo.model_dump(mode="json")
 
 
 def _approval(asked: RequestTrace, ruled: DecisionTrace | None, said: MessageTrace) -> JsonObject:

@@ -237,7 +237,7 @@ def _build_approval_span(
         "kind": asked.kind,
         "reason": asked.reason,
         "subject": asked.subject or None,
-        "required": records.dump_requirement(asked),
+        "required": asked.required and asked.required.model_dump(mode="json"),
         "expires_at": iso_or_null(asked.expires_at),
         "escalated_at": iso_or_null(asked.escalated_at),
         "outcome": asked.outcome,
