@@ -10,7 +10,7 @@ from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
 from temporalio.service import RPCError
 
 from holdfast.activities.callers import build_hand_back, require_app, require_run_caller
-from holdfast.contracts.run import FindWorker
+from holdfast.contracts.delegation.workers import FindWorker
 
 
 class Capabilities(NamedTuple):

@@ -13,7 +13,8 @@ from holdfast.activities.callers import (
 )
 from holdfast.contracts.control import MAX_EARLIER_ACTORS, ModelFacts, RetryOf
 from holdfast.contracts.delegation.carryover import Carryover, ReadEarlierRun
-from holdfast.contracts.run import AgentSnapshot, OpenRun
+from holdfast.contracts.delegation.workers import OpenRun
+from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.signals import SignedSignal
 from holdfast.run.limits import reasoning
 

@@ -329,39 +329,6 @@ class AgentSnapshot(Contract):
         return next((tool for tool in known if tool.name == name), None)
 
 
-class OpenRun(Contract):
-    """Input of the activity `open_run`; a run that has begun stays with its `app`."""
-
-    run_id: str
-    agent: str
-    task_kind: str | None = None
-    app: str | None = Field(default=None, exclude_if=lambda value: value is None)
-
-
-class FindWorker(Contract):
-    """
-    Input of the activity `find_worker`: what a worker needs that goes on with a run.
-
-    `app` is null before the run has begun with one.
-    """
-
-    run_id: str
-    app: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    agent: str | None = Field(default=None, exclude_if=not_)
-    tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    guardrails: tuple[str, ...] = Field(default=(), exclude_if=not_)
-
-    def __str__(self) -> str:
-        """Say on one line what is wanted."""
-        named = (
-            *(f"agent {name!r}" for name in (self.agent,) if name is not None),
-            *(f"tool {name!r}" for name in self.tools),
-            *(f"guardrail {name!r}" for name in self.guardrails),
-            *(f"app {name!r}" for name in (self.app,) if name),
-        )
-        return ", ".join(named)
-
-
 class StatusReport(Contract):
     """
     Answer to the query `status`.

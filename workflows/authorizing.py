@@ -18,8 +18,8 @@ from temporalio.types import MethodAsyncSingleParam
 from holdfast.activities.policy import PolicyActivities
 from holdfast.contracts.approvals import JudgeInput, Verdicts
 from holdfast.contracts.decisions import AuthorizeCalls, Rulings
+from holdfast.contracts.delegation.workers import FindWorker
 from holdfast.contracts.errors import PayloadTooLarge
-from holdfast.contracts.run import FindWorker
 from holdfast.run import authorization, summaries
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, Search, on_capable_worker

@@ -13,6 +13,7 @@ from temporalio.exceptions import FailureError
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_UNDECIDED_REASON_CHARS
 from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.delegation.workers import FindWorker
 from holdfast.contracts.guardrails import (
     ACTIVITY_PREFIX,
     GuardrailResult,
@@ -22,7 +23,7 @@ from holdfast.contracts.guardrails import (
     Subject,
     quotes_answer,
 )
-from holdfast.contracts.run import FindWorker, RunResult
+from holdfast.contracts.run import RunResult
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.run.answers import redact_reason

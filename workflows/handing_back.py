@@ -16,7 +16,7 @@ from temporalio import workflow
 from temporalio.common import RawValue
 from temporalio.exceptions import FailureError
 
-from holdfast.contracts.run import FindWorker
+from holdfast.contracts.delegation.workers import FindWorker
 from holdfast.workflows import failures, options
 from holdfast.workflows.run_context import RunContext, is_cancellation
 

@@ -7,9 +7,10 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.delegation.carryover import Carryover, ReadEarlierRun
+from holdfast.contracts.delegation.workers import FindWorker, OpenRun
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
-from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, FindWorker, OpenRun, RunInput
+from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, RunInput
 from holdfast.contracts.state import RunState
 from holdfast.run import gates, tool_calls, turns
 from holdfast.run.earlier import recorded_results

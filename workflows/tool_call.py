@@ -25,7 +25,7 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, RunInSandbox
-from holdfast.contracts.run import FindWorker
+from holdfast.contracts.delegation.workers import FindWorker
 from holdfast.contracts.state import CallState, RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten

@@ -14,8 +14,9 @@ from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import ModelFacts, RetryOf
 from holdfast.contracts.delegation.carryover import Carryover
+from holdfast.contracts.delegation.workers import OpenRun
 from holdfast.contracts.model import ModelSettings
-from holdfast.contracts.run import AgentSnapshot, OpenRun
+from holdfast.contracts.run import AgentSnapshot
 from tests.adapters import conversations as say
 from tests.asking import in_run
 from tests.builders import an_agent

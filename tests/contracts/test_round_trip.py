@@ -47,6 +47,7 @@ from holdfast.contracts.decisions import (
     RunInSandbox,
 )
 from holdfast.contracts.delegation.carryover import ReadEarlierRun
+from holdfast.contracts.delegation.workers import FindWorker, OpenRun
 from holdfast.contracts.journal import (
     AnswerWithheld,
     ApproachFailed,
@@ -57,7 +58,7 @@ from holdfast.contracts.journal import (
     RequestEscalated,
 )
 from holdfast.contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
-from holdfast.contracts.run import FindWorker, OpenRun, RunInput, RunMetadata, RunResult, Waiting
+from holdfast.contracts.run import RunInput, RunMetadata, RunResult, Waiting
 from holdfast.contracts.signals import (
     ControlMessage,
     HeldSignal,
