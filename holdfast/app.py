@@ -21,7 +21,7 @@ from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_ANCESTORS
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.model import ModelSettings
-from holdfast.contracts.patterns import SPACE, BadPattern, Pattern
+from holdfast.contracts.patterns import SPACE, Pattern
 from holdfast.contracts.run import TASK_QUEUE, AgentSnapshot
 from holdfast.contracts.texts import one_line
 from holdfast.guardrails.definition import Guardrail
@@ -31,6 +31,7 @@ from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.schema import objections, output_schema
 from holdfast.tools.tool import Tool
 from holdfast.validation import (
+    check_chat_server,
     check_controls,
     check_field_types,
     check_guardrail_names,
@@ -44,10 +45,8 @@ from holdfast.validation import (
 MAX_NAME_CHARS = 100
 
 _MODEL = Pattern(rf"([^{SPACE}:]+):([^{SPACE}]+)")
-_ADDRESS = Pattern(rf"https?://[^{SPACE}/][^{SPACE}]*")
 _NAME = Pattern(rf"[A-Za-z0-9._\-]{{1,{MAX_NAME_CHARS}}}")
 _ARCHIVE = Pattern(r"file:[^\x00]+")
-_VARIABLE = Pattern(r"[A-Z_][A-Z0-9_]*")
 
 
 class App:
@@ -94,7 +93,7 @@ class App:
         self.scripts = dict(scripts or {})
         self.chat_servers = validate(chat_servers or {})
         for called, server in self.chat_servers.items():
-            if flaw := _check_chat_server(server):
+            if flaw := check_chat_server(server):
                 raise AppError(f"chat server {called!r}: {flaw}")
         self.adapters = require_adapters(adapters)
         for agent in self.agents:
@@ -314,24 +313,6 @@ class App:
             if not rest:
                 return f"model {model!r} is not named {OPENAI_CHAT}:SERVER/NAME"
         return None
-
-
-def _check_chat_server(server: ChatServer) -> str | None:
-    """Say why a server can't be asked. Never repeats what may be a key in the wrong place."""
-    if not isinstance(server, ChatServer):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
-        return "write ChatServer(base_url=...)"
-    if not _ADDRESS.fits(server.base_url):
-        return "its base_url must begin with https:// or http://"
-    if server.key_variable is not None and not _VARIABLE.fits(server.key_variable):
-        return (
-            "its key_variable must be the name of an environment variable, in capitals, "
-            "never the key itself"
-        )
-    try:
-        Pattern(server.call_ids)
-    except BadPattern:
-        return "its call_ids must be a pattern of RE2, which looks neither ahead nor back"
-    return None
 
 
 class _Importing:

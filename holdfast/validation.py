@@ -7,6 +7,7 @@ from types import UnionType
 
 from holdfast.adapters.base import ModelAdapter, ProviderAdapter
 from holdfast.adapters.contract import find_missing_methods
+from holdfast.adapters.openai_chat.servers import ChatServer
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.agent import Agent
 from holdfast.contracts import bounds
@@ -16,13 +17,14 @@ from holdfast.contracts.control import Backtracking, Fallback, Route, Tiers, Tri
 from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import checks_answers
-from holdfast.contracts.patterns import Pattern
+from holdfast.contracts.patterns import SPACE, BadPattern, Pattern
 from holdfast.contracts.tools import HostedTool
 from holdfast.delegation import Handoff, SubAgent, check_handoff, check_subagent
 from holdfast.guardrails.definition import Guardrail
 from holdfast.run.limits import fallback
 from holdfast.tools.tool import Tool
 
+_ADDRESS = Pattern(rf"https?://[^{SPACE}/][^{SPACE}]*")
 _PROVIDER = Pattern(r"[a-z][a-z0-9_\-]*")
 _VARIABLE = Pattern(r"[A-Z_][A-Z0-9_]*")
 _HOSTED_TYPE = Pattern(r"([a-z_]+?)(_preview)?(_\d[\d_]*)?")
@@ -80,6 +82,24 @@ def require_adapters(adapters: Sequence[ProviderAdapter]) -> tuple[ProviderAdapt
     if found:
         raise AppError("; ".join(found))
     return tuple(adapters)
+
+
+def check_chat_server(server: ChatServer) -> str | None:
+    """Say why a server can't be asked. Never repeats what may be a key in the wrong place."""
+    if not isinstance(server, ChatServer):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+        return "write ChatServer(base_url=...)"
+    if not _ADDRESS.fits(server.base_url):
+        return "its base_url must begin with https:// or http://"
+    if server.key_variable is not None and not _VARIABLE.fits(server.key_variable):
+        return (
+            "its key_variable must be the name of an environment variable, in capitals, "
+            "never the key itself"
+        )
+    try:
+        Pattern(server.call_ids)
+    except BadPattern:
+        return "its call_ids must be a pattern of RE2, which looks neither ahead nor back"
+    return None
 
 
 def check_hosted_tools(agent: Agent, adapters: Mapping[str, ModelAdapter]) -> list[str]:
