@@ -39,7 +39,7 @@ from holdfast.adapters.catalogue import PriceList
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.app import App, load_app
 from holdfast.client.archiving import sweep_runs
-from holdfast.connection import CREDENTIALS, connect, find_secrets
+from holdfast.connection import CREDENTIALS, connect, find_secrets, require_codec, with_codec
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.switches import SWITCHES
@@ -60,6 +60,7 @@ from holdfast.tools.tool import Tool
 from holdfast.tools.workspaces import Workspaces
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.agent_session import AgentSession
+from holdfast.workflows.execution.naming import SummaryInterceptor
 from holdfast.workflows.switches import HoldfastSwitches
 
 if __name__ == "worker":  # as "__mp_main__" it is where synchronous tools run
@@ -94,6 +95,7 @@ class Surroundings(NamedTuple):
     redactor: Redactor
     earlier_sessions: EarlierSessions
     archive: Archive | None = None
+    has_codec: bool = False
 
 
 def adapters(app: App) -> dict[str, ModelAdapter]:
@@ -130,8 +132,7 @@ async def run_worker(
     Serve an app while the block lasts: of its calls, those that HOLDFAST_SANDBOX leaves to us.
 
     The queue, which it gives, is *task_queue*, or HOLDFAST_TASK_QUEUE, or else the app's own.
-    *archive* is where the app's is if it doesn't say. Tests and the bench work so too; tests have
-    switches of their own. Raises AppError for the queue of the switches.
+    *archive* is where the app's is if it doesn't say. Raises AppError where it can't work.
     """
     found = settings.Settings.load()
     task_queue = task_queue or found.task_queue or app.queue
@@ -139,6 +140,7 @@ async def run_worker(
         raise AppError(f"queue {task_queue!r} is that of the kill switch: choose another")
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(_keep_switches(client, switches_name))
+        client = with_codec(client, app.codec)
         around = _build_surroundings(app, client, switches, open_archive(app.archive or archive))
         flaw = await stack.enter_async_context(
             _run_sandbox_worker(client, app, task_queue, found, around)
@@ -181,6 +183,7 @@ def _build_surroundings(
         Redactor(secrets),
         TemporalEarlierSessions(client),
         archive,
+        require_codec(client, app.regulated_agents),
     )
 
 
@@ -199,7 +202,8 @@ def build_activities(
     model = _build_model_activities(app, transcripts, around.redactor)
     prices = PriceList(adapters(app))
     opening = OpeningActivities(
-        app.snapshots(), around.runs, prices, around.earlier_runs, tuple(app.policy.signals)
+        *(app.snapshots(), around.runs, prices, around.earlier_runs, tuple(app.policy.signals)),
+        has_codec=around.has_codec,
     )
     sessions = SessionActivities(around.archive, around.earlier_sessions)
     place = WorkerExecutor(around.secrets.give, FileArtifacts(found.home / "artifacts"))
@@ -224,7 +228,7 @@ def build_activities(
 
 def build_interceptors(redactor: Redactor) -> list[Interceptor]:
     """Build what stands between these activities and history, from the outside inwards."""
-    return [LocalSecondsInterceptor(), RedactionInterceptor(redactor)]
+    return [LocalSecondsInterceptor(), RedactionInterceptor(redactor), SummaryInterceptor()]
 
 
 @asynccontextmanager
@@ -258,7 +262,7 @@ async def _run_sandbox_worker(
         case "elsewhere":
             yield None
             return
-        case "local" if not _find_sandbox_tools(app) and not _has_project(app):
+        case "local" if not (_find_sandbox_tools(app) or any(one.project for one in app.agents)):
             yield "none of the app's tools runs in it"
             return
         case "local" | "only":
@@ -348,10 +352,6 @@ def _build_notify_activities(app: App, runs: OpenRequests) -> list[Callable[...,
     return [NotificationActivities(messenger, runs, app.name).notify]
 
 
-def _has_project(app: App) -> bool:
-    return any(agent.project is not None for agent in app.agents)
-
-
 def heed_signals() -> asyncio.Event:
     """Return what is set when this process is told to stop, also by a closed terminal."""
     stopped = asyncio.Event()
@@ -368,7 +368,8 @@ async def serve(name: str) -> None:
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     client = await connect()
-    logs.configure(Redactor(build_known_secrets(app, find_secrets(client))).text)
+    secrets = build_known_secrets(app, find_secrets(client))
+    logs.configure(Redactor(secrets).text, stacks=app.codec is None)
     stopped = heed_signals()
     async with run_worker(client, app) as queue:
         server = client.service_client.config.target_host

@@ -16,7 +16,7 @@ from holdfast.contracts.delegation.carryover import Carryover, ReadEarlierRun
 from holdfast.contracts.delegation.workers import OpenRun
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.signals import SignedSignal
-from holdfast.run.limits import reasoning
+from holdfast.run.limits import reasoning, regulation
 
 
 class Searchability(Protocol):
@@ -57,12 +57,15 @@ class OpeningActivities:
         catalogue: ModelCatalogue,
         earlier: EarlierRuns,
         signed: tuple[SignedSignal, ...] = (),
+        *,
+        has_codec: bool = False,
     ) -> None:
         self._agents = agents
         self._server = server
         self._catalogue = catalogue
         self._earlier = earlier
         self._signed = signed
+        self._has_codec = has_codec
 
     @activity.defn
     async def read_earlier_run(self, asked: ReadEarlierRun) -> Carryover:
@@ -96,6 +99,8 @@ class OpeningActivities:
             raise build_hand_back(f"no agent {opening.agent!r} in this app (known: {known})")
         if opening.app is not None:
             require_app(opening.app, agent.app)
+        if opening.regulated or agent.regulated:
+            self._require_fit(agent)
         agent = _with_route(agent, opening.task_kind)
         facts = await self._catalogue.facts(agent.models)
         return agent.with_(
@@ -104,6 +109,18 @@ class OpeningActivities:
             search_attributes=await self._server.searchable(),
             resources_searchable=await self._server.resources_searchable(),
         )
+
+    def _require_fit(self, agent: AgentSnapshot) -> None:
+        """Raise ApplicationError where a regulated run can't be kept to this worker."""
+        if not self._has_codec:
+            raise build_start_refusal(
+                "the run is regulated, and this worker has no payload codec: give its app one, "
+                "App(codec=...)"
+            )
+        if objections := regulation.find_objections(agent):
+            raise build_start_refusal(
+                f"the run is regulated, and agent {agent.name!r} isn't fit for it: {objections[0]}"
+            )
 
 
 def _with_route(agent: AgentSnapshot, task_kind: str | None) -> AgentSnapshot:

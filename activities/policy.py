@@ -212,7 +212,10 @@ class PolicyActivities:
     async def record(self, event: AuditEvent) -> Journal | None:
         """Write an audit line to the worker's log; in history it is the marker's summary."""
         require_run_caller(event.run_id)
-        audit.info("run.audited", run_id=event.run_id, audit_event=event.event, text=event.text)
+        told = {} if event.regulated else {"text": event.text}
+        audit.info("run.audited", run_id=event.run_id, audit_event=event.event, **told)
+        if event.regulated:
+            return Journal(events=event.journal, line=event.text.strip().partition("\n")[0])
         return Journal(events=event.journal) if event.journal else None
 
     @activity.defn

@@ -143,21 +143,28 @@ JournalEvent: TypeAlias = Annotated[
 
 
 class Journal(Contract):
-    """Output of the activity `record`: what happened since there was one before."""
+    """
+    Output of the activity `record`: what happened since there was one before.
+
+    `line` is that of a regulated run, which stands nowhere else.
+    """
 
     events: tuple[JournalEvent, ...]
+    line: str = Field(default="", exclude_if=not_)
 
 
 class AuditEvent(Contract):
     """
     Input of the activity `record`: something that people must find in history at a glance.
 
-    What the `journal` holds travels with it.
+    What the `journal` holds travels with it. Of a `regulated` run the text stands neither in the
+    log nor beside the event, but in what the activity returns.
     """
 
     run_id: str
     event: str
     text: str
+    regulated: bool = Field(default=False, exclude_if=not_)
     journal: tuple[JournalEvent, ...] = ()
 
 

@@ -82,7 +82,8 @@ class RunMetadata(Contract):
     is the run that it tries again, `earlier_actors` are those for whom that one worked. `stream`
     has its words told while they come, or not; null leaves it to the agent. In `mode` "plan"
     nothing is changed before a person has approved a plan. Its agents, and all behind them, get
-    no tools of the names `without_tools`, and of the classes `without_risks`.
+    no tools of the names `without_tools`, and of the classes `without_risks`. A `regulated` one is
+    about data that a law protects: of it only ids stand where no codec reaches.
     """
 
     agent: AgentName
@@ -107,6 +108,7 @@ class RunMetadata(Contract):
     mode: Literal["plan"] | None = Field(default=None, exclude_if=not_)
     without_tools: ToolsWithout = ()
     without_risks: RisksWithout = ()
+    regulated: bool = Field(default=False, exclude_if=not_)
 
     @property
     def is_dry(self) -> bool:
@@ -219,6 +221,7 @@ class AgentSnapshotChange(TypedDict, total=False):
     facts: tuple[ModelFacts, ...]
     route: ReasoningRoute | None
     signed: tuple[SignedSignal, ...]
+    regulated: bool
 
 
 class AgentSnapshot(Contract):
@@ -233,7 +236,7 @@ class AgentSnapshot(Contract):
     send an answer back. `review` is what it takes to approve a sensitive domain, or what a
     guardrail asks about. `notifies`: somebody is told of requests. `signed` signals take a
     signature, as the policy said last. `delegations` are its tools that give tasks to agents,
-    `ceiling` is what those that come behind it may not use.
+    `ceiling` is what those that come behind it may not use. `regulated`: each of its runs is.
     """
 
     name: str
@@ -271,6 +274,7 @@ class AgentSnapshot(Contract):
     delegations: tuple[Delegation, ...] = Field(default=(), exclude_if=not_)
     ceiling: Ceiling | None = Field(default=None, exclude_if=not_)
     summary_at_limit: bool = Field(default=False, exclude_if=not_)
+    regulated: bool = Field(default=False, exclude_if=not_)
 
     def with_(self, **changes: Unpack[AgentSnapshotChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -157,7 +157,8 @@ class ToolContract(Contract):
     by the call itself, `risk` is the highest class of what that agent may do, and each call that
     it makes is ruled on as its own. A run ends where a tool fails that `must_succeed`. Of a result
     a model reads `max_result_chars` at once, of a list `max_items`, of each text in it
-    `max_snippet_chars`: how it begins, or how it ends.
+    `max_snippet_chars`: how it begins, or how it ends. A `regulated` tool is about data that a law
+    protects: docs/security.md says what follows.
     """
 
     name: str = Field(pattern=TOOL_NAME_PATTERN)
@@ -189,6 +190,7 @@ class ToolContract(Contract):
     shows: Literal["beginning", "end"] = Field(
         default="beginning", exclude_if=lambda which: which == "beginning"
     )
+    regulated: bool = Field(default=False, exclude_if=not_)
 
     @property
     def changes_nothing(self) -> bool:

@@ -48,7 +48,8 @@ class Agent:
     they come; "before_checks" also where its answers are looked at before they are out.
     With *summary_at_limit* a model sums up, without tools, where its steps are used up.
     *subagents* do tasks for it, *handoffs* name those who may go on in its place, *ceiling* says
-    what they and all behind them may not use (docs/agents.md).
+    what they and all behind them may not use (docs/agents.md). Runs of a *regulated* one are
+    about data that a law protects (docs/security.md).
     """
 
     name: str
@@ -78,6 +79,7 @@ class Agent:
     subagents: Sequence[SubAgent] = ()
     handoffs: Sequence[Handoff] = ()
     ceiling: Ceiling = field(default_factory=Ceiling)
+    regulated: bool = False
 
     def snapshot(self, delegating: Sequence[Tool] = ()) -> AgentSnapshot:
         """
@@ -116,8 +118,15 @@ class Agent:
             summary_at_limit=self.summary_at_limit,
             delegations=tuple(one.delegation for one in (*self.subagents, *self.handoffs)),
             ceiling=None if self.ceiling == Ceiling() else self.ceiling,
+            regulated=self.needs_codec,
         )
         return snapshot.with_(prefix_digest=snapshot.prefix.digest)
+
+    @property
+    def needs_codec(self) -> bool:
+        """Whether it says so of itself, or of one of its tools."""
+        tools = (*self.tools, *self.companions)
+        return self.regulated or any(tool.contract.regulated for tool in tools)
 
     @property
     def companions(self) -> tuple[Tool, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from pydantic import TypeAdapter, ValidationError
+from temporalio.converter import PayloadCodec
 
 from holdfast.activities.notifications import Webhook
 from holdfast.adapters.base import ModelAdapter, ProviderAdapter
@@ -27,6 +28,7 @@ from holdfast.contracts.texts import one_line
 from holdfast.guardrails.definition import Guardrail
 from holdfast.policy.rules import NO_POLICY, Policy
 from holdfast.policy_files import load_policy
+from holdfast.run.limits.regulation import find_objections
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.schema import objections, output_schema
 from holdfast.tools.tool import Tool
@@ -40,6 +42,7 @@ from holdfast.validation import (
     check_sampling,
     collect_reachable,
     require_adapters,
+    require_codec,
 )
 
 MAX_NAME_CHARS = 100
@@ -61,7 +64,8 @@ class App:
     *policy* is the path of a policy file (docs/policy.md), relative to the working
     directory; without one the defaults of the risk classes decide. *archive* is where closed
     sessions are kept, and what was recorded of all that is over (docs/sessions.md), as in
-    "file:archive". *notify* is who is told when a run waits for a person.
+    "file:archive". *notify* is who is told when a run waits for a person. With a *codec* the
+    server gets no payload but what that makes of it; an app with anything regulated needs one.
     """
 
     def __init__(  # noqa: PLR0913 -- each is a part of an app, and has a name
@@ -76,6 +80,7 @@ class App:
         policy: str | Path | None = None,
         notify: Webhook | None = None,
         archive: str | None = None,
+        codec: PayloadCodec | None = None,
     ) -> None:
         if not all(map(_NAME.fits, (name or queue, queue))):
             raise AppError(
@@ -87,9 +92,8 @@ class App:
         self._policy_file = Path(policy or "").absolute()  # the working directory may change
         if archive is not None and not _ARCHIVE.fits(archive):
             raise AppError("its archive is a directory: write file:PATH")
-        self.archive = archive
-        self.agents = tuple(agents)
-        self.notify = notify
+        self.archive, self.agents = archive, tuple(agents)
+        self.notify, self.codec = notify, require_codec(codec)
         self.scripts = dict(scripts or {})
         self.chat_servers = validate(chat_servers or {})
         for called, server in self.chat_servers.items():
@@ -150,6 +154,7 @@ class App:
         return snapshot.with_(
             app=self.name,
             notifies=self.notify is not None,
+            regulated=agent.name in self.regulated_agents,
             companions=(*snapshot.companions, *theirs.values()),
         )
 
@@ -208,6 +213,7 @@ class App:
         ]:
             return found
         return [
+            *self._check_protection(agent),
             *check_limits(agent, self._delegating.of(agent.name)),
             *check_sampling(agent, self._unconnected_adapters),
         ]
@@ -269,6 +275,19 @@ class App:
             names |= {tool.name for tool in one.hosted}
         for name in sorted({*agent.ceiling.without_tools} - names):
             yield f"its ceiling is without tool {name!r}, and nobody behind it has that"
+
+    @cached_property
+    def regulated_agents(self) -> frozenset[str]:
+        """The agents whose runs are regulated: by what they have, or somebody behind them has."""
+        own = {one.name for one in self.agents if one.needs_codec}
+        names = (one.name for one in self.agents)
+        return frozenset(name for name in names if not own.isdisjoint(self._find_behind(name)))
+
+    def _check_protection(self, agent: Agent) -> Sequence[str]:
+        """Name what no agent may have that regulated runs may give work to."""
+        if not any(agent.name in self._find_behind(name) for name in self.regulated_agents):
+            return ()
+        return find_objections(agent.snapshot())
 
     def _find_behind(self, name: str) -> set[str]:
         """Return an agent and all that work for it or go on in its place."""

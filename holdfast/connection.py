@@ -1,17 +1,18 @@
 """The way to a Temporal server: where it is, and what a person does if it isn't there."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 
 from temporalio.client import Client
-from temporalio.converter import PayloadCodec
+from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.service import TLSConfig
 
-from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import one_line
-from holdfast.workflows.payloads import data_converter
+from holdfast.workflows.payloads import EncodedFailureConverter, data_converter
 
 DEFAULT_ADDRESS = "localhost:7233"
 
@@ -40,7 +41,7 @@ async def connect(codec: PayloadCodec | None = None) -> Client:
     Raises HoldfastError, on one line, when they can't be read or nothing answers there.
     """
     config = _load_config()
-    converter = replace(data_converter, payload_codec=codec)
+    converter = _convert_with(codec)
     address = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
@@ -54,6 +55,34 @@ async def connect(codec: PayloadCodec | None = None) -> Client:
             f"no Temporal at {address}: start one with 'holdfast dev' or set TEMPORAL_ADDRESS"
             f"{cause}"
         ) from None
+
+
+def with_codec(client: Client, codec: PayloadCodec | None) -> Client:
+    """Return a client of the same connection that has a codec; without one it is the same."""
+    if codec is None:
+        return client
+    config = client.config()
+    config["data_converter"] = _convert_with(codec)
+    return Client(**config)
+
+
+def require_codec(client: Client, users: Collection[str]) -> bool:
+    """Whether a client has a codec; raises AppError where it has none, and agents need one."""
+    has_codec = client.data_converter.payload_codec is not None
+    if users and not has_codec:
+        raise AppError(
+            "what is regulated needs a payload codec: give the app one, App(codec=...), or take "
+            f"regulated=True from agent {', '.join(sorted(users))} and its tools"
+        )
+    return has_codec
+
+
+def _convert_with(codec: PayloadCodec | None) -> DataConverter:
+    if codec is None:
+        return data_converter
+    return replace(
+        data_converter, payload_codec=codec, failure_converter_class=EncodedFailureConverter
+    )
 
 
 def find_secrets(client: Client) -> frozenset[str]:

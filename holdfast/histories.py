@@ -4,12 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from google.protobuf.json_format import Error as ProtobufJsonError
 from google.protobuf.message import Message
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
 from temporalio.client import Client, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
@@ -30,6 +31,9 @@ class Export(Contract):
 
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+_FAILURE_WORDS = TypeAdapter(dict[str, str])
+
+Found = TypeVar("Found", bound=Message)
 
 
 async def fetch(
@@ -143,15 +147,36 @@ async def _decode(client: Client, event: HistoryEvent) -> None:
     codec = client.data_converter.payload_codec
     if codec is None:
         return
-    for payload in _find_payloads(event):
+    for payload in _find(event, Payload):
         (readable,) = await codec.decode([payload])
         payload.CopyFrom(readable)
+    for failure in _find(event, Failure):
+        _restore_message(failure)
 
 
-def _find_payloads(message: Message) -> Iterator[Payload]:
-    if isinstance(message, Payload):
-        yield message
+async def decode_failure(client: Client, failure: Failure) -> None:
+    """Have the client's codec, if it has one, make readable what a failure says."""
+    if (codec := client.data_converter.payload_codec) is not None:
+        await codec.decode_failure(failure)
+        _restore_message(failure)
+
+
+def _restore_message(failure: Failure) -> None:
+    """Put what a failure says, where a codec left it aside, back in its place."""
+    if not failure.HasField("encoded_attributes"):
         return
+    try:
+        said = _FAILURE_WORDS.validate_json(failure.encoded_attributes.data)
+    except ValidationError:
+        return  # another codec made it
+    failure.message = said.get("message", failure.message)
+    failure.ClearField("encoded_attributes")
+
+
+def _find(message: Message, kind: type[Found]) -> Iterator[Found]:
+    """Find the messages of a kind in another one, and in each other."""
+    if isinstance(message, kind):
+        yield message
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
@@ -163,7 +188,7 @@ def _find_payloads(message: Message) -> Iterator[Payload]:
         else:
             inner = value if field.is_repeated else (value,)
         for one in inner:
-            yield from _find_payloads(one)
+            yield from _find(one, kind)
 
 
 def render_export(histories: Sequence[WorkflowHistory]) -> str:

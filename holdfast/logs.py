@@ -35,12 +35,15 @@ _OF_RUNS = ("run_id", "turn", "call_id")
 _COLOURS = {"warning": "33", "error": "31", "critical": "31"}
 
 
-def configure(redact: Callable[[str], str] = str, *, quiet: bool = False) -> None:
+def configure(
+    redact: Callable[[str], str] = str, *, quiet: bool = False, stacks: bool = True
+) -> None:
     """
     Log as events, those of the SDK's core too, which would write by itself otherwise.
 
     As HOLDFAST_LOG and HOLDFAST_LOG_FILE say; unless they do, for people on a terminal and as JSON
     elsewhere. With *quiet* a terminal shows nothing below a warning. *redact* clears each line.
+    Without *stacks* only the places of one are told: what was raised there may quote anything.
     """
     wanted = LogSettings.load()
     handler = logging.StreamHandler(sys.stderr) if wanted.file is None else _open(wanted.file)
@@ -50,7 +53,7 @@ def configure(redact: Callable[[str], str] = str, *, quiet: bool = False) -> Non
         (wanted.level or ("warning" if quiet and terminal else "info")).upper()
     ]
     people = terminal if wanted.format is None else wanted.format == "people"
-    render = _Renderer(redact, people=people, coloured=people and terminal)
+    render = _Renderer(redact, people=people, coloured=people and terminal, stacks=stacks)
     structlog.configure(
         processors=[structlog.contextvars.merge_contextvars, _add_level, render],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -86,14 +89,22 @@ class _Renderer:
     """Writes an event down: on one line, but for a stack where people read it."""
 
     def __init__(
-        self, redact: Callable[[str], str], *, people: bool, coloured: bool = False
+        self,
+        redact: Callable[[str], str],
+        *,
+        people: bool,
+        coloured: bool = False,
+        stacks: bool = True,
     ) -> None:
         self._redact = redact
         self._people = people
         self._coloured = coloured
+        self._stacks = stacks
 
     def __call__(self, _logger: object, _method: str, event: Event) -> str:
         now = datetime.now().astimezone()
+        if not self._stacks and STACK in event:
+            event = {**event, STACK: _select_places(str(event[STACK]))}
         line = self._for_people(event, now) if self._people else _as_json(event, now)
         return self._redact(line)
 
@@ -105,6 +116,12 @@ class _Renderer:
         stack = escape_invisible_lines(str(event[STACK]).rstrip()) if event.get(STACK) else []
         words = " ".join((begin, escape_invisible(str(event["event"])), *_pairs(event)))
         return "\n    ".join((words, *stack))
+
+
+def _select_places(stack: str) -> str:
+    """Return the lines of a stack that say where it was, without those that quote."""
+    places = (line for line in stack.splitlines() if line.lstrip().startswith('File "'))
+    return "\n".join(places)
 
 
 def _pairs(event: Mapping[str, object]) -> Iterator[str]:

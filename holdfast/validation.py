@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 from types import UnionType
 
+from temporalio.converter import PayloadCodec
+
 from holdfast.adapters.base import ModelAdapter, ProviderAdapter
 from holdfast.adapters.contract import find_missing_methods
 from holdfast.adapters.openai_chat.servers import ChatServer
@@ -53,6 +55,7 @@ FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
     "subagents": ((list, tuple), "a list"),
     "handoffs": ((list, tuple), "a list"),
     "ceiling": (Ceiling, "a Ceiling(...)"),
+    "regulated": (bool, "True or False"),
 }
 """What the fields of an agent must be: they come from user code that nobody has typed."""
 
@@ -84,6 +87,13 @@ def require_adapters(adapters: Sequence[ProviderAdapter]) -> tuple[ProviderAdapt
     return tuple(adapters)
 
 
+def require_codec(codec: PayloadCodec | None) -> PayloadCodec | None:
+    """Return an app's codec, if it has one; raises AppError for what is none."""
+    if codec is None or isinstance(codec, PayloadCodec):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+        return codec
+    raise AppError("its codec is no temporalio.converter.PayloadCodec: give an object of one")
+
+
 def check_chat_server(server: ChatServer) -> str | None:
     """Say why a server can't be asked. Never repeats what may be a key in the wrong place."""
     if not isinstance(server, ChatServer):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
@@ -110,8 +120,9 @@ def check_hosted_tools(agent: Agent, adapters: Mapping[str, ModelAdapter]) -> li
     types = _collect_hosted_types(adapters.values())
     for tool in agent.hosted:
         if not isinstance(tool, HostedTool):  # pyright: ignore[reportUnnecessaryIsInstance] -- untyped user code
+            own = "a regulated tool" if _needs_codec(tool) else "a tool of your own"
             found.append(
-                "what is hosted is a HostedTool(name=...); a tool of your own can't be hosted: "
+                f"what is hosted is a HostedTool(name=...); {own} can't be hosted: "
                 "put it into tools=[...]"
             )
         elif tool.name not in types:
@@ -127,6 +138,10 @@ def check_hosted_tools(agent: Agent, adapters: Mapping[str, ModelAdapter]) -> li
                 f"what it may do; `type` may be a version of {tool.name}, `name` is never needed"
             )
     return found
+
+
+def _needs_codec(given: object) -> bool:
+    return isinstance(given, Tool) and given.contract.regulated
 
 
 def _collect_hosted_types(adapters: Iterable[ModelAdapter]) -> dict[str, set[str]]:

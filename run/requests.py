@@ -100,17 +100,19 @@ def escalate_request(
     return fresh.with_(journal=(*state.journal, told))
 
 
-def pending_keywords(requests: Iterable[Request]) -> tuple[str, ...]:
+def pending_keywords(requests: Iterable[Request], *, regulated: bool = False) -> tuple[str, ...]:
     """
     Return what a run that waits is searched by: `kind:group:tool`, one for each eligible group.
 
     The group is empty where nobody need be in one. A review has its subject in place of a tool, an
-    escalation its trigger. There are no more than the server takes.
+    escalation its trigger; of a *regulated* run it is `kind:id`. There are no more than the server
+    takes.
     """
     found: dict[str, None] = {}
     left = MAX_SEARCH_ATTRIBUTE_BYTES
     for request in requests:
-        for keyword in _build_keywords(request):
+        named = (f"{request.kind}:{request.request_id}",)
+        for keyword in named if regulated else _build_keywords(request):
             left -= size(keyword) + 1
             if left < 0 or len(found) == MAX_SEARCHABLE_REQUESTS:
                 return tuple(found)
@@ -122,9 +124,14 @@ def may_wait_for(keywords: Sequence[str] | None, group: str) -> bool:
     """Whether members of a group may be waited for, by what a run is searched by, if known."""
     if keywords is None or len(keywords) == MAX_SEARCHABLE_REQUESTS:
         return True
-    return any(f":{group}:" in keyword for keyword in keywords) or (
-        # There was no room for more, which may name the group.
-        sum(size(keyword) + 1 for keyword in keywords) > MAX_SEARCH_ATTRIBUTE_BYTES // 2
+    unsaid = any(keyword.count(":") == 1 for keyword in keywords)  # of a regulated run
+    return (
+        unsaid
+        or any(f":{group}:" in keyword for keyword in keywords)
+        or (
+            # There was no room for more, which may name the group.
+            sum(size(keyword) + 1 for keyword in keywords) > MAX_SEARCH_ATTRIBUTE_BYTES // 2
+        )
     )
 
 

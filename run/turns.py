@@ -139,6 +139,7 @@ def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
             "stream": left.stream if asked.stream is None else asked.stream,
             "earlier_actors": tuple(dict.fromkeys(actors)),
             "retry_of": lineage,
+            "regulated": asked.regulated or left.regulated,
         }
     )
 

@@ -231,6 +231,7 @@ class ToolOptions(TypedDict, total=False):
     rollback: str
     permission: Literal["by_risk", "ask_user", "approval"]
     question: str
+    regulated: bool
 
 
 def tool(*, risk: Risk, **terms: Unpack[ToolOptions]) -> Callable[[ToolFunction], Tool]:
@@ -253,8 +254,9 @@ def tool(*, risk: Risk, **terms: Unpack[ToolOptions]) -> Callable[[ToolFunction]
     tool is a question to one, and its function never runs: they see all arguments, of which
     *question* names the one that asks (`question`, or the only text), and their answer has to fit
     what it returns.
-    *expected_result* and *rollback* are what an approver is told. Raises AppError when the
-    contract has holes.
+    *expected_result* and *rollback* are what an approver is told. A *regulated* one is about data
+    that a law protects, and so is each run of an agent that has it (docs/security.md). Raises
+    AppError when the contract has holes.
     """
 
     def decorate(function: ToolFunction) -> Tool:
@@ -306,6 +308,7 @@ def _contract(
         sandboxed=terms.get("sandboxed", False),
         undo=terms.get("undo"),
         question=_find_question(signature, terms),
+        regulated=terms.get("regulated", False),
     )
 
 

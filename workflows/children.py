@@ -220,7 +220,8 @@ def name_child(run: RunContext, part: str) -> str:
 
 def _describe_child(run: RunContext, task: ChildTask) -> str:
     """Say what a child is for; its goal may be an answer that nobody else may read yet."""
-    told = name_child(run, task.part) if run.state.withholds else task.goal
+    hidden = run.state.withholds or run.state.brief.regulated
+    told = name_child(run, task.part) if hidden else task.goal
     return summarise_run(task.agent, told)
 
 
@@ -244,6 +245,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         words_watched=brief.words_watched or run.state.agent.watches_words,
         sensitive_domains=triggers.collect_sensitive_domains(run.state.agent.triggers, brief),
         stream=_choose_stream(run.state),
+        regulated=brief.regulated,
     )
     if run.state.planning:
         given = given.copy_with({"mode": "plan"})

@@ -11,11 +11,15 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.signals import Message
 from holdfast.contracts.state import RunState
+from holdfast.run.limits.regulation import label_request
 from holdfast.run.summaries import find_decision, find_sender
 from holdfast.run.texts.requests import describe
 
 FIELDS = "fields"
 """Where a record of `logging` has them, its event among them."""
+
+_QUOTING = {"why", "reason"}
+"""Fields that may quote anybody: those of a regulated run stand in no log."""
 
 
 def log_event(event: str, state: RunState, **fields: str | float | None) -> None:
@@ -33,7 +37,10 @@ def _build_fields(
 ) -> dict[str, object]:
     turn = state.turns_taken
     known = {"event": event, "run_id": state.run_id, **({"turn": turn} if turn else {})}
-    given = {name: value for name, value in fields.items() if value is not None}
+    unsaid = _QUOTING if state.brief.regulated else ()
+    given = {
+        name: value for name, value in fields.items() if value is not None and name not in unsaid
+    }
     return {FIELDS: {**known, **given}}
 
 
@@ -83,7 +90,10 @@ def log_control(state: RunState, verdict: ControlVerdict) -> None:
 
 def describe_wait(state: RunState) -> str:
     """Say what a run at rest waits for."""
-    waits = _describe_requests(state.requests)
+    if state.brief.regulated:
+        waits = list(map(label_request, state.requests))
+    else:
+        waits = _describe_requests(state.requests)
     return ", ".join([*waits, "resume"] if state.suspended else waits)
 
 

@@ -61,7 +61,9 @@ def _build_notice(state: RunState, request: Request) -> Notice:
         tenant=state.brief.tenant,
         request_id=request.request_id,
         kind=request.kind,
-        reason=escape_invisible(describe(request).notice),
+        reason=request.kind
+        if state.brief.regulated
+        else escape_invisible(describe(request).notice),
         requested_at=request.requested_at,
         expires_at=request.expires_at,
     )

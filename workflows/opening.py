@@ -14,6 +14,7 @@ from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, RunInput
 from holdfast.contracts.state import RunState
 from holdfast.run import gates, tool_calls, turns
 from holdfast.run.earlier import recorded_results
+from holdfast.run.limits import regulation
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.inbound import messages
@@ -37,10 +38,16 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     if given.retry_of is not None:
         earlier = await _read_earlier_run(given, given.retry_of)
         given, task_kind = turns.take_over_limits(given, earlier), earlier.brief.task_kind
+        given = given.copy_with({"regulated": given.regulated or earlier.brief.regulated})
     agent = await _open_agent(given, task_kind)
+    given = given.copy_with({"regulated": given.regulated or agent.regulated})
     # Where opening took more than one workflow task, a replay knows only when the last one began.
     state = _build_state(given, agent, info)
     run.state = state if earlier is None else turns.go_on_behind(state, earlier)
+    try:
+        regulation.require_own_conversation(run.state.brief)
+    except InvalidInput as error:
+        raise failures.build_start_refusal(str(error)) from None
     if agent.route is not None:
         route = agent.route
         await run.record("reasoning", f"{route.task_kind}: {route.decision}, {route.reason}")
@@ -60,7 +67,7 @@ def require_plain_start(info: workflow.Info, kind: str) -> None:
 
 async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
     """Return the agent as a worker has it, with the models that the start names."""
-    agent = await open_agent(given.agent, task_kind)
+    agent = await open_agent(given.agent, task_kind, regulated=given.regulated)
     try:
         if given.is_dry:
             recorded_results.require_dry(agent)
@@ -69,7 +76,9 @@ async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
         raise failures.build_start_refusal(str(error)) from None
 
 
-async def open_agent(name: str, task_kind: str | None, app: str | None = None) -> AgentSnapshot:
+async def open_agent(
+    name: str, task_kind: str | None, app: str | None = None, *, regulated: bool = False
+) -> AgentSnapshot:
     """
     Have a worker, of this *app* if one is named, say what the agent is now.
 
@@ -81,7 +90,9 @@ async def open_agent(name: str, task_kind: str | None, app: str | None = None) -
             FindWorker(run_id=run_id, app=app, agent=name),
             lambda: workflow.execute_local_activity_method(
                 OpeningActivities.open_run,
-                OpenRun(run_id=run_id, agent=name, task_kind=task_kind, app=app),
+                OpenRun(
+                    run_id=run_id, agent=name, task_kind=task_kind, app=app, regulated=regulated
+                ),
                 **options.record(f"open agent {name}"),
             ),
             UNTIL_FOUND,

@@ -100,6 +100,13 @@ class TolerantFailureConverter(DefaultFailureConverter):
             return super().from_failure(_strip_details(failure), payload_converter)
 
 
+class EncodedFailureConverter(TolerantFailureConverter):
+    """Leaves what a failure says to the codec; without it the server shows that one failed."""
+
+    def __init__(self) -> None:
+        super().__init__(encode_common_attributes=True)
+
+
 def _strip_details(failure: Failure) -> Failure:
     """Return a failure without details, and without what its own terms don't know."""
     plain = Failure()

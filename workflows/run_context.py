@@ -21,6 +21,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.run import gates, requests, tool_calls, turns, verdicts
 from holdfast.run.delegation.handoffs import PreparedHandoff
 from holdfast.run.limits import budgets
+from holdfast.run.limits.regulation import label_requests
 from holdfast.run.summaries import journal_line, summarise_run
 from holdfast.run.texts.requests import escalation_line, requests_line, run_details
 from holdfast.workflows import options
@@ -99,6 +100,11 @@ class RunContext:
         self._state = fresh
 
     @property
+    def names_ids_only(self) -> bool:
+        """Whether it is regulated; one that has no state yet may be."""
+        return self._state is None or self._state.brief.regulated
+
+    @property
     def requests(self) -> tuple[Request, ...]:
         """What waits for people, here and in the runs that work for this one."""
         parts = (one for theirs in self.relayed.values() for one in theirs)
@@ -159,7 +165,13 @@ class RunContext:
             self.state = self.state.with_(journal=self.state.journal[len(told) :])
         await workflow.execute_local_activity_method(
             PolicyActivities.record,
-            AuditEvent(run_id=self.state.run_id, event=event, text=text, journal=told),
+            AuditEvent(
+                run_id=self.state.run_id,
+                event=event,
+                text=text,
+                regulated=self.state.brief.regulated,
+                journal=told,
+            ),
             **options.record(shorten(f"{event}: {line}")),
         )
 
@@ -200,11 +212,12 @@ class RunContext:
 
 async def wait_for_people(run: RunContext, until: datetime, is_over: Callable[[], bool]) -> None:
     """Wait until it is over; where time is up first, escalate requests, or let them expire."""
+    waiting, regulated = run.state.requests, run.state.brief.regulated
     try:
         await workflow.wait_condition(
             is_over,
             timeout=options.at_least(until - workflow.now()),
-            timeout_summary=requests_line(run.state.requests),
+            timeout_summary=label_requests(waiting) if regulated else requests_line(waiting),
         )
     except TimeoutError:
         now = workflow.now()
@@ -216,12 +229,13 @@ async def wait_for_people(run: RunContext, until: datetime, is_over: Callable[[]
 
 def publish_status(run: RunContext) -> None:
     """Show where the run stands, if that has changed; each change is one event."""
-    state = run.state
-    workflow.set_current_details(run_details(_summarise(state), state.requests))
+    state, regulated = run.state, run.state.brief.regulated
+    details = run_details(_summarise(state), state.requests, regulated=regulated)
+    workflow.set_current_details(details)
     if not state.agent.search_attributes:
         return
     shown = workflow.info().typed_search_attributes
-    waiting = list(requests.pending_keywords(state.requests))
+    waiting = list(requests.pending_keywords(state.requests, regulated=regulated))
     wanted = (
         *(
             key.value_set(value)
@@ -251,7 +265,7 @@ def _summarise(state: RunState) -> str:
     if state.session is not None:
         return summarise_run(state.agent.name, f"session {state.run_id}")
     match state.items[0]:
-        case UserTurn(text=goal) if not state.brief.withheld:
+        case UserTurn(text=goal) if not (state.brief.withheld or state.brief.regulated):
             return summarise_run(state.agent.name, goal)
         case _:
             return summarise_run(state.agent.name, state.run_id)

@@ -8,12 +8,13 @@ from holdfast.contracts.base import Contract
 
 
 class OpenRun(Contract):
-    """Input of the activity `open_run`; a run that has begun stays with its `app`."""
+    """Input of the activity `open_run`; one that has begun stays with its `app`, and regulated."""
 
     run_id: str
     agent: str
     task_kind: str | None = None
     app: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    regulated: bool = Field(default=False, exclude_if=not_)
 
 
 class FindWorker(Contract):

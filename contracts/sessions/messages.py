@@ -32,7 +32,7 @@ class SessionInput(Contract):
     `budget` names the limits of the work on each message that differ from the agent's,
     `session_budget` are limits on all messages together. `idle_timeout` is in seconds. `context`
     is what a session begins with that has never been open before. `actor` sends the messages that
-    name nobody. With `stream` words are told while they come.
+    name nobody. With `stream` words are told while they come. `regulated` is what it is of a run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,6 +46,7 @@ class SessionInput(Contract):
     context: Metadata = Field(default_factory=dict)
     metadata: Metadata = Field(default_factory=dict)
     stream: Streamed = None
+    regulated: bool = Field(default=False, exclude_if=not_)
 
 
 class MessageSignal(Inbound):

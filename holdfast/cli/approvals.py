@@ -37,7 +37,7 @@ async def pending(
     as_json: options.Json = False,
 ) -> None:
     """Show what waits for a person, with everything needed to judge it."""
-    holdfast = await Holdfast.connect()
+    holdfast = await options.connect()
     found = await (
         _find_all_requests(holdfast) if run is None else _find_requests(holdfast.run(run))
     )
@@ -70,7 +70,7 @@ async def approve(
     Exit code 1 if the run refuses it.
     """
     words = deciding.DecisionOptions("approve", digest, reason, approver, key, token)
-    await deciding.decide((await Holdfast.connect()).run(run), request, words)
+    await deciding.decide((await options.connect()).run(run), request, words)
 
 
 @blocking
@@ -86,7 +86,7 @@ async def reject(
 ) -> None:
     """Reject a call, whose agent reads the reason and goes on without it, or a review."""
     words = deciding.DecisionOptions("reject", digest, reason, approver, key, token)
-    await deciding.decide((await Holdfast.connect()).run(run), request, words)
+    await deciding.decide((await options.connect()).run(run), request, words)
 
 
 @blocking
@@ -100,7 +100,7 @@ async def answer(
 ) -> None:
     """Answer a question of an agent once you have seen it."""
     message = build(AnswerSignal, request_id=request, text=text, by=options.login())
-    asked = (await Holdfast.connect()).run(run)
+    asked = (await options.connect()).run(run)
     kinds = (Question,)
     found = await seeing.confirm_request(
         asked, request, kinds, digest=digest, question=f"answer {text!r}?"
@@ -139,7 +139,7 @@ async def resolve(
         budget=budget,
         by=options.login(),
     )
-    asked = (await Holdfast.connect()).run(run)
+    asked = (await options.connect()).run(run)
     kinds = (Escalation,)
     found = await seeing.confirm_request(
         asked, request, kinds, digest=digest, question=f"{action}?"

@@ -6,7 +6,7 @@ import typer
 
 from holdfast.cli import deciding, options, request_details, screen
 from holdfast.cli.options import blocking
-from holdfast.client import Holdfast, MessageRefused, NoWorker, Run
+from holdfast.client import MessageRefused, NoWorker, Run
 from holdfast.client.messages import build
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import StatusReport
@@ -34,7 +34,7 @@ async def steer(
 ) -> None:
     """Say something to the model, before its next turn."""
     message = build(SteerSignal, text=text, by=options.login(), now=now, reason=reason)
-    asked = (await Holdfast.connect()).run(run)
+    asked = (await options.connect()).run(run)
     await _send(asked, "steer", message, await _query_status(asked), key)
     screen.tell(f"sent to {run}; its model reads it before its next turn")
 
@@ -43,7 +43,7 @@ async def steer(
 async def suspend(run: options.RunId, *, reason: Reason = None, key: options.Key = None) -> None:
     """Hold a run before its next step."""
     message = build(SuspensionSignal, by=options.login(), reason=reason)
-    asked = (await Holdfast.connect()).run(run)
+    asked = (await options.connect()).run(run)
     await _send(asked, "suspend", message, await _query_status(asked), key)
     screen.tell(
         f"{run} stops before its next step, when what is in flight has ended: "
@@ -55,7 +55,7 @@ async def suspend(run: options.RunId, *, reason: Reason = None, key: options.Key
 async def resume(run: options.RunId, *, reason: Reason = None, key: options.Key = None) -> None:
     """Let a suspended run go on."""
     message = build(SuspensionSignal, by=options.login(), reason=reason)
-    asked = (await Holdfast.connect()).run(run)
+    asked = (await options.connect()).run(run)
     status = await _query_status(asked)
     if status is not None and status.status not in {"suspending", "suspended"}:
         commands = ", ".join(
@@ -75,7 +75,7 @@ async def stop(
 ) -> None:
     """End a run with a result: what changes nothing is broken off, a write comes to its end."""
     message = build(StopSignal, reason=reason, by=options.login())
-    asked = (await Holdfast.connect()).run(run)
+    asked = (await options.connect()).run(run)
     await _send(asked, "stop", message, await _query_status(asked), key)
     screen.tell(f"sent to {run}; '{screen.command('watch', run)}' shows its end")
 
@@ -89,7 +89,7 @@ async def close(
 ) -> None:
     """End a session when what was said before is answered; a message opens it again."""
     message = build(CloseSignal, by=options.login(), reason=reason)
-    asked = (await Holdfast.connect()).run(session)
+    asked = (await options.connect()).run(session)
     if (await asked.describe()).workflow_type != SESSION_WORKFLOW_TYPE:
         ends = screen.command("stop", session)
         raise HoldfastError(f"{session!r} is a run, and only sessions close: '{ends}' ends it")
@@ -101,7 +101,7 @@ async def close(
 async def cancel(run: options.RunId, *, reason: Reason = None) -> None:
     """Cancel a run: tools that run are told to end, nothing new begins."""
     why = f": {reason}" if reason else ""
-    asked = (await Holdfast.connect()).run(run)
+    asked = (await options.connect()).run(run)
     await asked.cancel(reason=f"asked for by {options.login()}{why}")
     screen.tell(f"{run} is being cancelled")
 

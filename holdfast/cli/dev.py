@@ -57,7 +57,7 @@ async def dev(
         )
         if served is not None:
             secrets = build_known_secrets(served, find_secrets(environment.client))
-            logs.configure(Redactor(secrets).text, quiet=True)
+            logs.configure(Redactor(secrets).text, quiet=True, stacks=served.codec is None)
             await stack.enter_async_context(
                 run_worker(environment.client, served, archive=f"file:{settings.home / 'archive'}")
             )

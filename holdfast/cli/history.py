@@ -14,7 +14,6 @@ from holdfast import histories
 from holdfast.cli import options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.client import Holdfast
 from holdfast.client.spans import parse_trace
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
@@ -58,7 +57,7 @@ async def export(
     ] = None,
 ) -> None:
     """Write the history of a run as JSON, all its executions. 'trace' and 'replay' read it."""
-    text = histories.render_export(await (await Holdfast.connect()).run(run).history())
+    text = histories.render_export(await (await options.connect()).run(run).history())
     if output is None:
         Screen().json(text)
         return
@@ -89,7 +88,7 @@ async def _load_histories(run: str) -> Sequence[WorkflowHistory]:
         raise HoldfastError(
             f"no file and no run has a name of {len(run):,} characters, as {shorten(run)!r}"
         )
-    return await (await Holdfast.connect()).run(run).history()
+    return await (await options.connect()).run(run).history()
 
 
 def _is_file(path: Path) -> bool:

@@ -10,7 +10,6 @@ from holdfast import approvers, signing
 from holdfast.cli import deciding, options, render, screen, seeing
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.client import Holdfast
 from holdfast.contracts.approvals import ApprovalRequest, Review
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
@@ -109,7 +108,7 @@ async def sign(
     ] = "approve",
 ) -> None:
     """Print a token that decides one request of a run, for whatever sends it within minutes."""
-    asked = (await Holdfast.connect()).run(run)
+    asked = (await options.connect()).run(run)
     kinds = (ApprovalRequest, Review)
     found = await seeing.confirm_request(
         asked, request, kinds, digest=digest, question=f"sign: {decision}?"

@@ -10,6 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from holdfast import cli
+from holdfast.client import Holdfast
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.run import TASK_QUEUE
 from holdfast.run.summaries import describe_validation_error
@@ -75,6 +76,12 @@ def find_queue() -> str:
     """Return the queue of the app that is meant, if the environment says which one."""
     found = Settings.load()
     return found.task_queue or (cli.load_app(found.app).queue if found.app else TASK_QUEUE)
+
+
+async def connect() -> Holdfast:
+    """Connect, with the codec of the app that the environment names."""
+    app = Settings.load().app
+    return await Holdfast.connect(codec=cli.load_app(app).codec if app else None)
 
 
 def login() -> str:

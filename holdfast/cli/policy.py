@@ -12,7 +12,6 @@ from holdfast.cli import explaining, options, render, screen
 from holdfast.cli.history import read_run
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.client import Holdfast
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import HoldfastError, PolicyRefused
@@ -199,7 +198,7 @@ def _arguments(text: str) -> JsonObject:
 
 
 async def _find_latest_runs(limit: int) -> list[str]:
-    return [entry.run_id for entry in await (await Holdfast.connect()).runs(limit=limit)]
+    return [entry.run_id for entry in await (await options.connect()).runs(limit=limit)]
 
 
 def _report_cases(outcomes: list[CaseResult], *, as_json: bool) -> None:

@@ -74,7 +74,7 @@ async def run(
         budget=options.budget(max_steps, max_tokens, max_cost, max_wall_time),
     )
     _check_id(id)
-    holdfast, queue = await Holdfast.connect(), queue or options.find_queue()
+    holdfast, queue = await options.connect(), queue or options.find_queue()
     started = await _start(holdfast, brief, id or fresh_id(), queue)
     await _follow(holdfast, started, queue, wait=wait, as_json=as_json, with_trace=with_trace)
 
@@ -153,7 +153,7 @@ class _Given(NamedTuple):
 async def _go_on_from(run: str, given: _Given, limits: Budget | None, *, as_json: bool) -> None:
     """Try a run again, or fork it before a turn."""
     _check_id(given.id)
-    holdfast = await Holdfast.connect()
+    holdfast = await options.connect()
     earlier, queue = await _find_earlier(holdfast.run(run), forked=given.at is not None)
     lineage = {"run_id": run, "first_execution_run_id": earlier.first_execution}
     brief = build(
@@ -293,7 +293,7 @@ async def list_(
         raise typer.BadParameter(f"{status!r} is none of {', '.join(STATUSES)}")
     if (status is not None) + active + failed > 1:
         raise typer.BadParameter("one of --status, --active and --failed, not two")
-    holdfast = await Holdfast.connect()
+    holdfast = await options.connect()
     found = await holdfast.runs(
         status=status or (ACTIVE if active else FAILED if failed else None),
         agent=agent,
@@ -312,7 +312,7 @@ async def list_(
 @blocking
 async def show(run: options.RunId, as_json: options.Json = False) -> None:
     """Show where a run stands. Without a worker this comes from its history."""
-    view = await standing.view((await Holdfast.connect()).run(run))
+    view = await standing.view((await options.connect()).run(run))
     if as_json:
         render.show_json(view.model_dump(mode="json"))
     else:

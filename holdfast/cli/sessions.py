@@ -48,7 +48,7 @@ async def chat(
     """
     if session is not None and not is_run_id(session):
         raise typer.BadParameter(f"{RUN_ID_RULE}: choose another --session")
-    holdfast = await Holdfast.connect()
+    holdfast = await options.connect()
     talk = holdfast.session(
         session,
         agent=agent,
@@ -253,7 +253,7 @@ async def sessions(
     as_json: options.Json = False,
 ) -> None:
     """List sessions, the latest first; or show one, and what was said last."""
-    holdfast = await Holdfast.connect()
+    holdfast = await options.connect()
     if session is not None:
         await _show_session(holdfast, session, as_json=as_json)
         return

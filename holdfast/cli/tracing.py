@@ -9,7 +9,6 @@ import typer
 from holdfast.cli import history, options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
-from holdfast.client import Holdfast
 from holdfast.client.spans import join_spans
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
@@ -71,7 +70,7 @@ async def trace(
     if history.is_file(run):
         tree = span_tree(read, reasoning=reasoning)
     else:
-        tree = await join_spans((await Holdfast.connect()).client, read, reasoning=reasoning)
+        tree = await join_spans((await options.connect()).client, read, reasoning=reasoning)
     if send is not None:
         await _send(tree, send, content=content)
         screen.tell(f"{len(tree.spans)} spans of {read.run_id} are at {send}")

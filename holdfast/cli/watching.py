@@ -49,7 +49,7 @@ async def watch(
     """
     if after is not None and not as_json:
         raise typer.BadParameter("--after needs --json: a transcript is shown whole")
-    holdfast = await Holdfast.connect()
+    holdfast = await options.connect()
     await show_to_end(holdfast, holdfast.run(run), as_json=as_json, after=after)
 
 

@@ -88,6 +88,7 @@ class StartOptions(TypedDict, total=False):
     stream: bool | None
     models: tuple[str, ...]
     mode: Literal["plan"] | None
+    regulated: bool
 
 
 class PendingRequest(NamedTuple):
@@ -166,7 +167,14 @@ class Holdfast:
 
     async def start_with(self, brief: RunInput, run_id: str, queue: str) -> Run:
         """Start a run; raises WorkflowAlreadyStartedError where its id is taken."""
-        summary = summarise_run(brief.agent, brief.input or _describe_earlier(brief.retry_of))
+        has_codec = self.client.data_converter.payload_codec is not None
+        if brief.regulated and not has_codec:
+            raise HoldfastError(
+                "a regulated run is started with its app's codec: Holdfast.connect(codec=...)"
+            )
+        goal = brief.input or _describe_earlier(brief.retry_of)
+        # Whether the agent is regulated nobody knows here: the run says the rest of it by itself.
+        summary = summarise_run(brief.agent, run_id if has_codec else goal)
         handle = await self.client.start_workflow(
             WORKFLOW_TYPE,
             # Limits that were not given must not be sent: those of the agent hold.

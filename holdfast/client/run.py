@@ -229,6 +229,8 @@ class Run:
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
         self._require_run(description.workflow_type)
+        for activity in description.raw_description.pending_activities:
+            await histories.decode_failure(self._client, activity.last_failure)
         return description
 
     def _require_run(self, kind: str) -> None:

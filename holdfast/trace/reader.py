@@ -17,6 +17,7 @@ from holdfast.contracts.journal import Journal
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.state import RunState
+from holdfast.contracts.texts import shorten
 from holdfast.run import tool_results
 from holdfast.run.summaries import find_provider_wait
 from holdfast.run.texts.figures import duration
@@ -227,6 +228,7 @@ class TraceReader:
         """Take a line of the audit, and what came with it; that may be all there is of it."""
         name, _, text = operation.summary.partition(": ")
         journal = decode(outcome.payloads, _JOURNAL)
+        text = shorten(journal.line) if journal and journal.line else text
         told = journal.events if journal else ()
         if name not in {one.type for one in told}:
             self._chronicle.add_audit_line(name, text, outcome.at)

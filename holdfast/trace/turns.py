@@ -202,7 +202,8 @@ def _find_local_call(chronicle: TraceBuilder, operation: Operation, outcome: Out
         for call in (chronicle.turn.calls if chronicle.turn else ())
         if call.result is None and call.call.name == operation.name
     ]
-    same = (call for call in open_calls if call_line(call) == operation.summary)
+    shown = operation.summary
+    same = (call for call in open_calls if shown in {call.call_id, call_line(call)})
     found = next(same, open_calls[0] if open_calls else None)
     return found.call_id if found else ""
 

@@ -37,6 +37,7 @@ def start_session(
             session_id=run_id,
             metadata=given.metadata,
             stream=given.stream,
+            regulated=given.regulated or agent.regulated,
         ),
         agent=agent.with_(budget=limits),
         started_at=now,
@@ -72,7 +73,9 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
             "closing": None,
         }
     )
+    regulated = state.brief.regulated or left.brief.regulated
     return state.with_(
+        brief=state.brief.copy_with({"regulated": regulated}),
         session=session,
         origin=left.origin,
         sent=left.sent,

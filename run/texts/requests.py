@@ -108,14 +108,19 @@ def escalation_line(request: Approvable) -> str:
     return shorten(f"{request.request_id} · {name}: now {groups} may decide too")
 
 
-def run_details(summary: str, requests: tuple[Request, ...]) -> str:
-    """Write what a run is and waits for, as the Markdown that the UI shows as current details."""
+def run_details(summary: str, requests: tuple[Request, ...], *, regulated: bool = False) -> str:
+    """
+    Write what a run is and waits for, as the Markdown that the UI shows as current details.
+
+    Of a *regulated* one no request is quoted.
+    """
     shown = escape_markdown(summary)
     if not requests:
         return shown
     lines = [
         escape_invisible(
-            f"- `{request.request_id}`: {describe(request).markdown} "
+            f"- `{request.request_id}`: "
+            f"{f'{request.kind}.' if regulated else describe(request).markdown} "
             f"Until {request.expires_at:%Y-%m-%d %H:%M} UTC."
         )
         for request in requests

@@ -53,7 +53,12 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
     words, given = told
     state = run.state
     try:
-        receiver = await open_agent(contract.receiver, state.brief.task_kind, state.agent.app)
+        receiver = await open_agent(
+            contract.receiver,
+            state.brief.task_kind,
+            state.agent.app,
+            regulated=state.brief.regulated,
+        )
     except FailureError as error:
         if is_cancellation(error):
             raise

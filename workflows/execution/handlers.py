@@ -33,6 +33,11 @@ class RunHandlers:
         self._inbox = Inbox(SignalHandler(self._run).handle)
         self._loop = StepLoop(self._run, self._inbox)
 
+    @property
+    def names_ids_only(self) -> bool:
+        """Whether the run is about data that a law protects, as far as it is known by now."""
+        return self._run.names_ids_only
+
     @workflow.signal(dynamic=True, unfinished_policy=ABANDON)
     async def receive(self, name: str, payloads: Sequence[RawValue]) -> None:
         """

@@ -244,11 +244,13 @@ class StepLoop:
         run_context.publish_status(self._run)
         pause, left = wait.until - workflow.now(), self._run.seconds_left()
         ends_first = left is not None and timedelta(seconds=left) < pause
+        regulated = self._run.state.brief.regulated
+        shown = wait.copy_with({"error": "see the call"}) if regulated else wait
         try:
             await workflow.wait_condition(
                 lambda: not isinstance(self._next_step(), AwaitProvider),
                 timeout=options.at_least(timedelta(seconds=left or 0) if ends_first else pause),
-                timeout_summary=summaries.provider_timer_line(wait),
+                timeout_summary=summaries.provider_timer_line(shown),
             )
         except TimeoutError:
             if not ends_first:

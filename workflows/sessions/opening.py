@@ -30,7 +30,7 @@ async def open_session(run: RunContext, arguments: tuple[JsonValue, ...]) -> Non
     except InvalidInput as error:
         raise failures.build_start_refusal(str(error)) from None
     run.state = _build_state(given, AgentSnapshot.placeholder(given.agent), info)
-    agent = await open_agent(given.agent, None)
+    agent = await open_agent(given.agent, None, regulated=given.regulated)
     loaded = await _load(given)
     state = _build_state(given, agent, info)
     run.state = state if loaded.archived is None else reopen_session(state, loaded.archived)
