@@ -1,5 +1,6 @@
 """Sessions that were closed without an archive: their old executions know how they were left."""
 
+from datetime import datetime
 from typing import Protocol
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -30,11 +31,36 @@ NEVER_BEGAN = "never began"
 """What an execution says of itself that had an input which it couldn't use."""
 
 
+class ListedExecution(Protocol):
+    """An execution in a list of the server."""
+
+    @property
+    def run_id(self) -> str:
+        """What the server calls it."""
+        ...
+
+    @property
+    def start_time(self) -> datetime:
+        """When it began."""
+        ...
+
+    @property
+    def status(self) -> WorkflowExecutionStatus | None:
+        """How it ended, if it has."""
+        ...
+
+
 class EarlierSessions(Protocol):
     """Knows the executions that a session had before."""
 
-    async def find(self, session_id: str, own: str) -> tuple[Execution, ...]:
-        """Return those that it had, the latest first, without the asker's *own*."""
+    async def find(
+        self, session_id: str, own: str, archived: ArchivedSession | None
+    ) -> tuple[Execution, ...]:
+        """
+        Return those that know more than what was *archived*, the latest first.
+
+        The asker's *own* isn't among them.
+        """
         ...
 
     async def read(self, execution: Execution) -> ArchivedSession | None:
@@ -48,8 +74,10 @@ class TemporalEarlierSessions:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def find(self, session_id: str, own: str) -> tuple[Execution, ...]:
-        """Return those that it had, the latest first, without the asker's *own*."""
+    async def find(
+        self, session_id: str, own: str, archived: ArchivedSession | None
+    ) -> tuple[Execution, ...]:
+        """Return those that know more than what was *archived*, the latest first."""
         query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
         # Those that were refused have failed: however many there are, they hide no others.
         found = [
@@ -60,7 +88,11 @@ class TemporalEarlierSessions:
             )
         ]
         found.sort(key=lambda one: one.start_time, reverse=True)
-        return tuple(Execution(session_id, one.run_id) for one in found if one.run_id != own)
+        return tuple(
+            Execution(session_id, one.run_id)
+            for one in found
+            if one.run_id != own and knows_more(one, archived)
+        )
 
     async def _is_over(self, execution: Execution) -> bool:
         """Whether it is over and wasn't continued, as the server itself says: lists are late."""
@@ -103,6 +135,20 @@ class TemporalEarlierSessions:
         raise ApplicationError(
             f"session {execution.run_id!r} withholds what its models said", type="InvalidInput"
         )
+
+
+def knows_more(one: ListedExecution, archived: ArchivedSession | None) -> bool:
+    """
+    Whether an execution may know more than what was archived of its session.
+
+    None that began before that does, though a late list may lack the one that was archived; and
+    that one only where it went on, for a message that came meanwhile, and was ended from outside.
+    """
+    if archived is None:
+        return True
+    if one.run_id == archived.execution:
+        return one.status is not WorkflowExecutionStatus.COMPLETED
+    return one.start_time > archived.closed_at
 
 
 async def describe_execution(client: Client, execution: Execution) -> WorkflowExecutionInfo:

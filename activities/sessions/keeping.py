@@ -55,9 +55,7 @@ class SessionActivities:
         """Return it from the archive, unless a later execution was ended and didn't get there."""
         archived = await self._read(session_id)
         own = find_calling_execution().id
-        for execution in await self._earlier.find(session_id, own):
-            if archived is not None and archived.execution == execution.id:
-                return archived
+        for execution in await self._earlier.find(session_id, own, archived):
             if (left := await self._earlier.read(execution)) is not None:
                 return left
         return archived

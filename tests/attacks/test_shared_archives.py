@@ -1,16 +1,21 @@
 """One archive for workers of several namespaces: ids are chosen in each, and each has its own."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
+import pytest
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.callers import Execution
 from holdfast.activities.sessions.archive import DirectoryArchive
+from holdfast.activities.sessions.earlier import knows_more
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.contracts.sessions.archive import ArchivedPage, ArchivedSession, LoadSession
 from tests.asking import asked_by_run
-from tests.builders import LATER
+from tests.builders import FIRST, LATER
 from tests.contracts.talks import ARCHIVED, SAID
 
 NAME = ARCHIVED.session_id
@@ -21,7 +26,9 @@ PAGE = ArchivedPage(tenant="acme", session_id=NAME, first_offset=0, items=(SAID,
 class NoneEarlier:
     """A server that keeps no execution of before."""
 
-    async def find(self, session_id: str, own: str) -> tuple[Execution, ...]:
+    async def find(
+        self, session_id: str, own: str, archived: ArchivedSession | None
+    ) -> tuple[Execution, ...]:
         return ()
 
     async def read(self, execution: Execution) -> ArchivedSession | None:
@@ -52,3 +59,34 @@ async def test_no_session_of_another_namespace_is_opened_or_replaced(tmp_path: P
     assert (read.archived, kept.archived) == (None, ARCHIVED)
     pages = [one.read_text() for one in tmp_path.glob("sessions/*/said/*.json")]
     assert PAGE.model_dump_json() in pages
+
+
+class Listed(NamedTuple):
+    """An execution as the server lists it."""
+
+    run_id: str
+    start_time: datetime
+    status: WorkflowExecutionStatus
+
+
+@pytest.mark.parametrize(
+    ("execution", "minutes", "ended", "asked"),
+    [
+        pytest.param(FIRST, -60, "COMPLETED", False, id="it was archived at its end"),
+        pytest.param(FIRST, -60, "TERMINATED", True, id="it went on and was terminated"),
+        pytest.param(
+            "earlier", -120, "COMPLETED", False, id="before, and it is missing in the list"
+        ),
+        pytest.param("later", 1, "TERMINATED", True, id="opened since"),
+    ],
+)
+def test_what_was_archived_gives_way_to_what_knows_more(
+    execution: str, minutes: int, ended: str, *, asked: bool
+) -> None:
+    """No late list brings a session back to before it was archived, and no archive to before."""
+    # SE-04 SE-06
+    began = ARCHIVED.closed_at + timedelta(minutes=minutes)
+    one = Listed(execution, began, WorkflowExecutionStatus[ended])
+
+    assert knows_more(one, ARCHIVED) is asked
+    assert knows_more(one, None)

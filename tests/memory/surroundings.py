@@ -76,7 +76,9 @@ class MemoryEarlierRuns:
 class MemoryEarlierSessions:
     """No session of this server was ended from outside."""
 
-    async def find(self, session_id: str, own: str) -> tuple[EarlierExecution, ...]:
+    async def find(
+        self, session_id: str, own: str, archived: ArchivedSession | None
+    ) -> tuple[EarlierExecution, ...]:
         return ()
 
     async def read(self, execution: EarlierExecution) -> ArchivedSession | None:
