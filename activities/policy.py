@@ -306,11 +306,11 @@ class PolicyActivities:
             repeatable=may_repeat(drafting or case),
             canonical=_canonical(call, compared.values),
             undo=shown if isinstance(decision, ApprovalRequired) else rule_on_undo(doing, case),
-            basis=known.basis.digest(doing) if doing else "",
+            basis=known.basis.digest(doing, for_another=doing is not tool) if doing else "",
             at=asked.now,
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
             companion_forbidden=self._companions.is_forbidden(find_companion(asked, tool), case),
-            loads_by=known.basis.digest(loader) if loader else "",
+            loads_by=known.basis.digest(loader, for_another=True) if loader else "",
         )
 
     def _build_facts(

@@ -110,7 +110,8 @@ class ToolActivities:
         """
         standing = await self._authorities.find_standing(activity.info().started_time)
         basis = self._basis._replace(authorities=standing)
-        present, risk = basis.digest(tool), tool.contract.risk
+        for_another = invocation.purpose in {"draft", "prepare"}
+        present, risk = basis.digest(tool, for_another=for_another), tool.contract.risk
         if invocation.purpose in {"undo", "reconcile"}:
             present = risk
         if (

@@ -1,10 +1,12 @@
 """Which authorities stand now: those in the file beside a policy that haven't expired."""
 
 import asyncio
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.event_log import log
@@ -18,6 +20,16 @@ _READERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="authorities")
 """Threads of their own, as for keys."""
 
 
+class _Kept(NamedTuple):
+    """What a file held, and which it was."""
+
+    version: tuple[int, ...]
+    authorities: tuple[Authority, ...]
+
+
+_NOTHING = _Kept((), ())
+
+
 class AuthorityFile:
     """
     The authorities of a policy, read whenever something is decided or begins.
@@ -28,8 +40,7 @@ class AuthorityFile:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._read_from: tuple[int, ...] = ()
-        self._known: tuple[Authority, ...] = ()
+        self._kept = _NOTHING
         self._problem = ""
 
     async def find_standing(self, now: datetime) -> tuple[Authority, ...]:
@@ -41,14 +52,16 @@ class AuthorityFile:
 
     def _read(self, path: Path) -> tuple[Authority, ...]:
         try:
-            found = path.stat()
-            if found.st_mode & stat.S_IWOTH:
+            file_status = path.stat()
+            if file_status.st_mode & stat.S_IWOTH:
                 return self._report(f"everybody may write {path}: chmod o-w {path}")
-            version = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-            if version != self._read_from:
+            version = _version(file_status)
+            kept = self._kept
+            if version != kept.version:
                 with path.open(encoding="utf-8-sig") as file:
-                    self._known = parse_authorities(file.read(MAX_FILE_BYTES), str(path))
-                self._read_from = version
+                    found = parse_authorities(file.read(MAX_FILE_BYTES), str(path))
+                # At once: another thread may have read what was there before.
+                self._kept = kept = _Kept(version, found)
         except OSError as error:
             return self._report(f"{path}: {error.strerror}")
         except UnicodeDecodeError:
@@ -56,11 +69,15 @@ class AuthorityFile:
         except HoldfastError as error:
             return self._report(str(error))
         self._problem = ""
-        return self._known
+        return kept.authorities
 
     def _report(self, problem: str) -> tuple[Authority, ...]:
         """Say once what is wrong; nothing stands meanwhile."""
         if problem != self._problem:
             log.warning("authorities.unreadable", problem=problem, effect="none stands")
-        self._problem, self._read_from = problem, ()
+        self._problem, self._kept = problem, _NOTHING
         return ()
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -18,11 +18,15 @@ class Basis(NamedTuple):
     environment: str
     authorities: tuple[Authority, ...] = ()
 
-    def digest(self, tool: Tool) -> str:
-        """Return what is the same for workers that decide alike about the calls of a tool."""
+    def digest(self, tool: Tool, *, for_another: bool = False) -> str:
+        """
+        Return what is the same for workers that decide alike about the calls of a tool.
+
+        What runs *for another* call, as a draft does, rests on what that rests on: on any of them.
+        """
         contract = tool.contract
         rules = self.policy.find_candidates(contract.name, contract.risk, contract.draft)
-        named = (one for one in self.authorities if one.name in rules.authorities)
+        named = (one for one in self.authorities if for_another or one.name in rules.authorities)
         standing = sorted(map(_describe, named))
         return digest([self.policy.digest, self.environment, tool.digest, *standing])[:BASIS_CHARS]
 

@@ -1,5 +1,7 @@
 """Rules that rest on an authority: versioned, expiring, and read when something is decided."""
 
+import asyncio
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -31,6 +33,14 @@ rules:
     match: {tools: [delete]}
     approval: {recovery: restore it from the archive}
     authority: autumn
+"""
+
+DRAFTED = """
+version: 1
+authorities: authorities.yaml
+rules:
+  - {id: drafts, effect: draft, match: {tools: [post]}, authority: autumn}
+  - {id: none, effect: deny, match: {tools: [post]}}
 """
 
 STANDS = "version: 1\nauthorities:\n  autumn: {version: 3, expires: 2999-01-01T00:00:00Z}\n"
@@ -166,6 +176,75 @@ async def test_what_is_revoked_right_before_it_begins_doesnt_begin(
 
     assert before == []
     assert len(lines(log)) == 1
+
+
+async def test_a_draft_rests_on_what_its_call_rests_on(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """What is taken back while a guardrail looks isn't drafted either."""
+    # BY-74
+    log = tmp_path / "log"
+    policy = policy_in(tmp_path, STANDS)
+    policy.write_text(DRAFTED)
+
+    @guardrail(layer="pre_execution", local=True)
+    async def revoke(_: Subject, __: GuardrailContext) -> GuardrailResult:
+        (tmp_path / "authorities.yaml").write_text(REVOKED)
+        return passed()
+
+    script = [call("post", log=str(log), text="hi"), told]
+    async with memory_runs.working(scripted(script, policy=policy, guardrails=[revoke])):
+        run = await memory_runs.start("it")
+        result = await run.result()
+
+    assert (result.answer, lines(log)) == ("post denied", [])
+
+
+class PausingFile(AuthorityFile):
+    """A file whose second reader pauses behind the first thing that it keeps."""
+
+    pausing: int | None = None
+
+    def __init__(self, path: Path) -> None:
+        self.went_on, self.paused = threading.Event(), threading.Event()
+        super().__init__(path)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name != "pausing" and self.pausing == threading.get_ident():
+            self.pausing = None
+            self.paused.set()
+            self.went_on.wait(10)
+
+
+async def test_who_reads_late_brings_nothing_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that read at once the one that read before a change keeps nothing behind it."""
+    # BY-74
+    policy_in(tmp_path, STANDS)
+    file = PausingFile(tmp_path / "authorities.yaml")
+    reads, may_end = threading.Event(), threading.Event()
+
+    def read(text: str, name: str) -> tuple[Authority, ...]:
+        if text == STANDS:
+            reads.set()
+            may_end.wait(10)
+        else:
+            file.pausing = threading.get_ident()
+        return parse_authorities(text, name)
+
+    monkeypatch.setattr("holdfast.activities.authority.authorities.parse_authorities", read)
+    early = asyncio.create_task(file.find_standing(NOW))
+    await asyncio.to_thread(reads.wait)
+    policy_in(tmp_path, REVOKED)
+    late = asyncio.create_task(file.find_standing(NOW))
+    await asyncio.to_thread(file.paused.wait)
+    may_end.set()
+    await early
+    file.went_on.set()
+
+    assert [await late, await file.find_standing(NOW)] == [(), ()]
 
 
 @pytest.mark.parametrize(
