@@ -32,7 +32,7 @@ _TIMED_FIELD = re.compile(rf'"({"|".join(sorted(_TIMED))})":\d+')
 _SOME_DAY = "2026-01-01T00:00:00.000000Z"
 _DIGEST_CHARS = 12
 HOUR = timedelta(hours=1)
-_OURS = {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}
+OURS = {WORKFLOW_TYPE, SESSION_WORKFLOW_TYPE}
 _EMPTY: tuple[JsonValue, ...] = (None, "", [], {})
 
 
@@ -43,7 +43,7 @@ def render(chains: Sequence[Chain]) -> str:
     A moment is written as the event at which it was, `1.12` in the first execution, and how long
     something took as `…`: those differ from playing to playing.
     """
-    runs = (_run(chain) for chain in chains if workflow_type(chain) in _OURS)
+    runs = (_run(chain) for chain in chains if workflow_type(chain) in OURS)
     return "\n\n".join("\n".join(written) for written in runs) + "\n"
 
 
