@@ -4,50 +4,49 @@ from pydantic import JsonValue
 
 from holdfast.contracts.control import Approach, Candidate, Gate
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict, Signals
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import gates
 from holdfast.run.transcript import drop_candidate
 
 
 def propose(state: RunState, text: str, output: JsonValue) -> RunState:
     """Take an answer; where nobody stands at a gate it is out at once."""
-    if state.steers:
+    if state.conversation.steers:
         return state  # somebody said more meanwhile, and the model must read it
     candidate = Candidate(text=text, output=output)
     # What was measured of an earlier answer says nothing of this one.
-    return release_if_clear(state.with_(candidate=candidate, signals=Signals()))
+    return release_if_clear(state.with_answering(candidate=candidate, signals=Signals()))
 
 
 def release_if_clear(state: RunState) -> RunState:
     """Release an answer that nothing holds any more."""
-    candidate = state.candidate
-    if candidate is None or state.requests or gates.next_gate(state) is not None:
+    candidate = state.answering.candidate
+    if candidate is None or state.oversight.requests or gates.next_gate(state) is not None:
         return state
     if state.closing is not None:
-        return state.with_(candidate=None, stop=state.closing, outcome="stopped")
-    return state.with_(
+        return state.with_(stop=state.closing, outcome="stopped").with_answering(candidate=None)
+    return state.with_(outcome="completed").with_answering(
         candidate=None,
         answer=candidate.text,
         output=candidate.output,
-        outcome="completed",
         confidence=gates.score(state).value,
     )
 
 
 def pass_gate(state: RunState, gate: Gate) -> RunState:
     """Let an answer pass a gate."""
-    candidate = state.candidate
+    candidate = state.answering.candidate
     if candidate is None:
         return state
     fresh = Candidate(
         text=candidate.text, output=candidate.output, cleared=(*candidate.cleared, gate)
     )
-    return release_if_clear(state.with_(candidate=fresh))
+    return release_if_clear(state.with_answering(candidate=fresh))
 
 
 def withhold(state: RunState, verdict: GuardrailVerdict) -> RunState:
     """Withhold an answer; what the run did for it is taken back next."""
-    return drop_candidate(state, verdict.guardrail).with_(tripped=verdict)
+    return drop_candidate(state, verdict.guardrail).with_answering(tripped=verdict)
 
 
 def redact(state: RunState, words: str) -> str:
@@ -62,7 +61,7 @@ def redact_reason(state: RunState, verdict: GuardrailVerdict) -> str:
 
 def redact_goal(state: RunState) -> str:
     """Quote the goal: the first that anybody said, or in a session the latest message."""
-    people = [item for item in state.items if item.kind == "user"]
+    people = [item for item in state.conversation.items if item.kind == "user"]
     messages = [item for item in people if item.origin == "message"]
     said = (*messages[-1:], *people[:1])[0].text if people else ""
     return WITHHELD if state.brief.withheld else said
@@ -70,16 +69,20 @@ def redact_goal(state: RunState) -> str:
 
 def find_disclosable_answer(state: RunState) -> str | None:
     """Quote the answer that nobody is sure of: it has passed all gates but the last."""
-    if state.candidate is None or state.brief.withheld or gates.next_gate(state) != "confidence":
+    if (
+        state.answering.candidate is None
+        or state.brief.withheld
+        or gates.next_gate(state) != "confidence"
+    ):
         return None
-    return state.candidate.text
+    return state.answering.candidate.text
 
 
 def redact_approaches(state: RunState) -> tuple[Approach, ...]:
     """Return the approaches that failed: a plan is a quote, the name of a tier is none."""
     if state.agent.tiers is not None:
-        return state.approaches
+        return state.approaches.failed
     return tuple(
         one.model_copy(update={"approach": redact(state, one.approach)})
-        for one in state.approaches
+        for one in state.approaches.failed
     )

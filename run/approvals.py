@@ -19,7 +19,8 @@ from holdfast.contracts.guardrails import WITHHELD, GuardrailSpec, GuardrailVerd
 from holdfast.contracts.signals import (
     ApprovalSignal,
 )
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line
 from holdfast.run import answers, gates, requests, tool_results
@@ -40,7 +41,7 @@ def build_request(
     contract = state.agent.find_tool(asked.name)
     lasts = timedelta(seconds=decision.expires_after or state.agent.approval_timeout)
     facts = ApprovalRequest(
-        request_id=state.next_request_id,
+        request_id=state.oversight.next_request_id,
         approval_type="call" if draft is None else "commit",
         reason=decision.reason,
         requested_at=now,
@@ -135,7 +136,7 @@ def _build_challenge(
         [
             state.first_execution_run_id,
             state.execution,
-            state.next_request_id,
+            state.oversight.next_request_id,
             call.call.call_id,
             ruling.tool,
             ruling.risk,
@@ -190,11 +191,11 @@ def approved_for(state: RunState, batch: tuple[CallState, ...]) -> tuple[str, ..
     ids = {one.call.call_id for one in batch}
     others = {
         objection
-        for one in state.releases
+        for one in state.oversight.releases
         if one.calls and not ids.issubset(one.calls)
         for objection in one.objections
     }
-    return tuple(one for one in state.reviewed if one not in others)
+    return tuple(one for one in state.oversight.reviewed if one not in others)
 
 
 def build_answer_subject(state: RunState, spec: GuardrailSpec, what: str) -> ReviewSubject:
@@ -235,7 +236,7 @@ def open_review(
     lasts = timedelta(seconds=requirement.expires_after or state.agent.approval_timeout)
     bound = digest([under_review.subject, under_review.text])
     facts = Review(
-        request_id=state.next_request_id,
+        request_id=state.oversight.next_request_id,
         reason=under_review.reason,
         requested_at=now,
         expires_at=now + lasts,
@@ -244,7 +245,7 @@ def open_review(
         text=under_review.text,
         arguments_digest=bound,
         requester=f"agent {state.agent.name} for {state.brief.actor}",
-        challenge=digest([state.execution, state.next_request_id, bound]),
+        challenge=digest([state.execution, state.oversight.next_request_id, bound]),
         call_id=under_review.call.call_id if under_review.call else "",
         calls=under_review.calls,
         quotes=under_review.quotes,
@@ -274,9 +275,9 @@ def after_decision(
     state = requests.close_request(state, request, "approved", now)
     released = (request.with_(text=""),) if _releases_calls(request) else ()
     # Of a domain the latest review counts: by the one before nothing has run.
-    earlier = (one for one in state.releases if not (one.calls and request.calls))
-    state = state.with_(
-        reviewed=(*state.reviewed, *request.objections), releases=(*earlier, *released)
+    earlier = (one for one in state.oversight.releases if not (one.calls and request.calls))
+    state = state.with_oversight(
+        reviewed=(*state.oversight.reviewed, *request.objections), releases=(*earlier, *released)
     )
     return answers.release_if_clear(_count_votes(state, request, against=0))
 
@@ -299,7 +300,7 @@ def after_refusal(
     if request.subject.startswith(gates.GUARDRAIL_PREFIX):
         verdict = _build_rejection_verdict(request, why)
         layer = gates.find_spec(state, verdict.guardrail).layer
-        if layer in {"output", "post_action"} or state.tripped is not None:
+        if layer in {"output", "post_action"} or state.answering.tripped is not None:
             return answers.withhold(state, verdict)
     reason = WITHHELD if request.quotes else request.reason
     stop = Stop.because(StopReason.REJECTED, why, why=reason, ended_by=by)
@@ -321,14 +322,14 @@ def _build_rejection_verdict(request: Review, why: str) -> GuardrailVerdict:
 
 def _count_votes(state: RunState, request: Review, *, against: int) -> RunState:
     """Count the votes on an answer: they are a signal of how good it is."""
-    if state.candidate is None or request.call_id:
+    if state.answering.candidate is None or request.call_id:
         return state
     votes_for = len(request.approvals)
-    known = state.signals
+    known = state.answering.signals
     counted = Signals(
         votes_for=(known.votes_for or 0) + votes_for,
         votes=(known.votes or 0) + votes_for + against,
     )
     if not counted.votes:
         return state
-    return state.with_(signals=known.merge(counted))
+    return state.with_answering(signals=known.merge(counted))

@@ -9,7 +9,8 @@ from holdfast.contracts.bounds import size
 from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.control import EffectOutcome, KnownEffect
 from holdfast.contracts.decisions import AuthorizeCalls, Decided, Rulings, count_fitting
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import parts
 from holdfast.run.transcript import collect_filled_arguments, find_written_calls
 
@@ -44,8 +45,8 @@ def build_input(
             for call in calls
             if call.draft is not None
         ),
-        reviews=tuple(map(_outline, state.releases)),
-        unresolved=tuple(dict.fromkeys((*state.unresolved, *_digests(known, "unknown")))),
+        reviews=tuple(map(_outline, state.oversight.releases)),
+        unresolved=tuple(dict.fromkeys((*state.effects.unresolved, *_digests(known, "unknown")))),
         done=_digests(known, "done"),
         lost=parts.UNKNOWN_EFFECT in known,
         planning=state.planning,

@@ -6,7 +6,7 @@ from holdfast.contracts.bounds import MAX_APPROACH_CHARS
 from holdfast.contracts.control import Checkpoint, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import ItemRange, UserTurn
@@ -18,27 +18,31 @@ from holdfast.run.transcript import append_items, halt, measure_context
 def set_checkpoint(state: RunState, workspace: str) -> RunState:
     """Note where to go back to."""
     place = Checkpoint(
-        items=len(state.items),
-        model_index=state.model_index,
+        items=len(state.conversation.items),
+        model_index=state.chain.model_index,
         workspace=workspace,
-        summary=state.summary,
-        summarised_before=state.summarised_before,
+        summary=state.conversation.summary,
+        summarised_before=state.conversation.summarised_before,
     )
-    return state.with_(checkpoint=place)
+    return state.with_approaches(checkpoint=place)
 
 
 def request_plan(state: RunState) -> RunState:
     """Ask the model for an approach, with those that failed and why."""
-    origin = "findings" if state.approaches else "notice"
+    origin = "findings" if state.approaches.failed else "notice"
     request = UserTurn(text=_render_plan_request(state), origin=origin)
-    return state if state.items[-1:] == (request,) else append_items(state, request)
+    return state if state.conversation.items[-1:] == (request,) else append_items(state, request)
 
 
 def start_approach(state: RunState, reply: ModelReply) -> RunState:
     """Take an approach, and have it carried out; said once more, it outlives every pruning."""
     approach = shorten(reply.text, MAX_APPROACH_CHARS) or "(the model named no approach)"
     go_on = UserTurn(text=f"Carry out this approach:\n\n{approach}", origin="plan")
-    return append_items(state, reply.build_turn(), go_on).with_(approach=approach, revisions=0)
+    return (
+        append_items(state, reply.build_turn(), go_on)
+        .with_approaches(current=approach)
+        .with_answering(revisions=0)
+    )
 
 
 def roll_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
@@ -47,37 +51,36 @@ def roll_back(state: RunState, undone: Compensation, now: datetime) -> RunState:
 
     The record, the counters and the budget stay as they are. Words of people are said again.
     """
-    checkpoint = state.checkpoint
+    checkpoint = state.approaches.checkpoint
     if checkpoint is None:
         raise ValueError("there is nowhere to go back to")
-    failed = escalations.describe_approach(state, state.dead_end)
+    failed = escalations.describe_approach(state, state.approaches.dead_end)
     words = escalations.words_since(state, checkpoint.items)
-    hidden = (*state.hidden, ItemRange(begin=checkpoint.items, end=len(state.items)))
+    hidden = (
+        *state.conversation.hidden,
+        ItemRange(begin=checkpoint.items, end=len(state.conversation.items)),
+    )
     kept = _without_effects(state, undone)
     ledger = kept.ledger.with_(
         retries=state.ledger.retries + 1, failures_in_a_row=0, last_call=CallUsage()
     )
     left = measure_context(
         append_items(
-            kept.with_(
+            kept.with_(ledger=ledger)
+            .with_conversation(
                 hidden=hidden,
-                approaches=(*state.approaches, failed),
-                approach=None,
-                dead_end="",
-                ledger=ledger,
-                model_index=checkpoint.model_index,
                 summary=checkpoint.summary,
                 summarised_before=checkpoint.summarised_before,
                 failed_summaries=0,
-                reviewed=gates.select_run_approvals(state),
-                provider_state={},
-                output_retries=0,
-                signals=Signals(),
-            ),
+            )
+            .with_approaches(failed=(*state.approaches.failed, failed), current=None, dead_end="")
+            .with_chain(model_index=checkpoint.model_index, provider_state={})
+            .with_oversight(reviewed=gates.select_run_approvals(state))
+            .with_answering(output_retries=0, signals=Signals()),
             *words,
         )
     )
-    left = left.with_(checkpoint=checkpoint.with_(items=len(state.items)))
+    left = left.with_approaches(checkpoint=checkpoint.with_(items=len(state.conversation.items)))
     if escalations.can_try_again(left):
         return left
     return _after_max_backtracks(left, now)
@@ -89,22 +92,26 @@ def find_workspace_to_restore(state: RunState) -> str:
 
     It does where there is none, and in a run that a person has stopped: that takes nothing back.
     """
-    if state.checkpoint is None or state.is_ending:
+    if state.approaches.checkpoint is None or state.is_ending:
         return ""
-    return state.checkpoint.workspace
+    return state.approaches.checkpoint.workspace
 
 
 def _without_effects(state: RunState, undone: Compensation) -> RunState:
     """Tell only what could not be taken back: that the rest was is what going back means."""
     if undone.not_undone:
         return tool_results.record_compensation(state, undone.model_copy(update={"undone": ()}))
-    return tool_results.record_compensation(state, undone).with_(compensation=state.compensation)
+    return tool_results.record_compensation(state, undone).with_effects(
+        compensation=state.effects.compensation
+    )
 
 
 def _after_max_backtracks(state: RunState, now: datetime) -> RunState:
     stop = Stop.because(
         StopReason.BACKTRACKS_EXCEEDED,
-        "; ".join(f"{one.number}: {shorten(one.failure_reason, 200)}" for one in state.approaches),
+        "; ".join(
+            f"{one.number}: {shorten(one.failure_reason, 200)}" for one in state.approaches.failed
+        ),
     )
     if state.agent.escalates:
         return escalations.escalate(state, stop, now, escalations.BACKTRACKS)
@@ -119,16 +126,16 @@ def _render_plan_request(state: RunState) -> str:
         "Plan one approach to the goal, in a few sentences. Call no tool and do nothing yet.",
     ]
     standing = parts.describe_standing_effects(state)
-    if state.approaches:
+    if state.approaches.failed:
         undone = "what they did was taken back as far as it could be" if standing else _ALL_UNDONE
         lines.append(f"These approaches failed, and {undone}:")
     lines += [
         f"{one.number}. {one.approach}\n   It failed: {one.failure_reason}\n"
         f"   It came so far: {one.partial_progress}"
-        for one in state.approaches
+        for one in state.approaches.failed
     ]
     if standing:
         lines.append(standing)
-    if state.approaches:
+    if state.approaches.failed:
         lines.append("Choose another approach.")
     return "\n".join(lines)

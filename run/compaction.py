@@ -4,7 +4,7 @@ from datetime import datetime
 
 from holdfast.contracts.bounds import MAX_COMPACTED_CHARS
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import ItemRange, TranscriptView, UserTurn
 from holdfast.contracts.usage import CallUsage
@@ -24,23 +24,25 @@ _REQUEST = UserTurn(text=context.SUMMARY_PROMPT, origin="notice")
 def prune_point(state: RunState) -> int:
     """Return the place before which results become stubs now; 0 for nowhere."""
     limit = state.agent.max_context_bytes
-    if state.context_bytes > limit:
-        place = context.find_prune_point(state.items, limit, state.view)
-        return place if place > state.pruned_before else 0
+    if state.conversation.context_bytes > limit:
+        place = context.find_prune_point(state.conversation.items, limit, state.conversation.view)
+        return place if place > state.conversation.pruned_before else 0
     if not is_near_window(state):
         return 0
-    place = context.find_prune_point(state.items, state.context_bytes, state.view)
-    if place <= state.pruned_before:
+    place = context.find_prune_point(
+        state.conversation.items, state.conversation.context_bytes, state.conversation.view
+    )
+    if place <= state.conversation.pruned_before:
         return 0
-    pruned = state.view.with_(pruned_before=place)
+    pruned = state.conversation.view.with_(pruned_before=place)
     return place if _is_worthwhile(state, pruned) else 0
 
 
 def _is_worthwhile(state: RunState, after: TranscriptView) -> bool:
     left = context.total_size(
-        context.apply_view(state.items, after, state.agent.max_context_bytes)
+        context.apply_view(state.conversation.items, after, state.agent.max_context_bytes)
     )
-    return left <= MAX_REMAINING_SHARE * state.context_bytes
+    return left <= MAX_REMAINING_SHARE * state.conversation.context_bytes
 
 
 def is_near_window(state: RunState) -> bool:
@@ -52,12 +54,16 @@ def is_near_window(state: RunState) -> bool:
 
 def wants_summary(state: RunState) -> bool:
     """Whether a summary has to stand for the earlier part, because pruning isn't enough."""
-    if state.paused:  # the model's turn isn't over, and nothing may come between
+    if state.chain.paused:  # the model's turn isn't over, and nothing may come between
         return False
-    place = context.find_summary_point(state.items, state.view) if is_near_window(state) else 0
+    place = (
+        context.find_summary_point(state.conversation.items, state.conversation.view)
+        if is_near_window(state)
+        else 0
+    )
     if not place:
         return False
-    after = state.view.with_(summarised_before=place, summary="…")
+    after = state.conversation.view.with_(summarised_before=place, summary="…")
     return _is_worthwhile(state, after)
 
 
@@ -70,26 +76,31 @@ def withdraw_summary_request(state: RunState) -> RunState:
     """Leave out a request that nobody answered: the model that took over has room."""
     if not _has_summary_request(state):
         return state
-    last = ItemRange(begin=len(state.items) - 1, end=len(state.items))
-    return measure_context(state.with_(hidden=(*state.hidden, last)))
+    last = ItemRange(begin=len(state.conversation.items) - 1, end=len(state.conversation.items))
+    return measure_context(state.with_conversation(hidden=(*state.conversation.hidden, last)))
 
 
 def _has_summary_request(state: RunState) -> bool:
-    shown = not state.hidden or state.hidden[-1].end < len(state.items)
-    return shown and state.items[-1:] == (_REQUEST,)
+    shown = not state.conversation.hidden or state.conversation.hidden[-1].end < len(
+        state.conversation.items
+    )
+    return shown and state.conversation.items[-1:] == (_REQUEST,)
 
 
 def after_summary(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Let a summary stand for what came before it; request and summary aren't shown themselves."""
-    begin = len(state.items) - 1
-    before = context.find_summary_point(state.items[:begin], state.view)
+    begin = len(state.conversation.items) - 1
+    before = context.find_summary_point(state.conversation.items[:begin], state.conversation.view)
     state = append_items(state, reply.build_turn())
-    hidden = (*state.hidden, ItemRange(begin=begin, end=len(state.items)))
+    hidden = (
+        *state.conversation.hidden,
+        ItemRange(begin=begin, end=len(state.conversation.items)),
+    )
     if reply.stop != "end_turn" or not reply.text.strip() or not before:
-        return _after_failed_summary(state.with_(hidden=hidden), now)
+        return _after_failed_summary(state.with_conversation(hidden=hidden), now)
     return reset_last_call_usage(
         measure_context(
-            state.with_(
+            state.with_conversation(
                 hidden=hidden,
                 summary=reply.text[:MAX_COMPACTED_CHARS],
                 summarised_before=before,
@@ -106,8 +117,8 @@ def reset_last_call_usage(state: RunState) -> RunState:
 
 
 def _after_failed_summary(state: RunState, now: datetime) -> RunState:
-    failed = state.failed_summaries + 1
-    state = measure_context(state.with_(failed_summaries=failed))
+    failed = state.conversation.failed_summaries + 1
+    state = measure_context(state.with_conversation(failed_summaries=failed))
     if failed < MAX_SUMMARY_ATTEMPTS:
         return state
     stop = Stop.because(

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from holdfast.contracts.calls import AnyCall, ToolFailure
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import tool_results
 
 RETRY_DELAYS_SECONDS = (0, 1, 2, 4, 8, 16, 30, 30, 30)

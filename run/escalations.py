@@ -11,7 +11,7 @@ from holdfast.contracts.journal import ApproachFailed
 from holdfast.contracts.signals import (
     ResolutionSignal,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
@@ -38,7 +38,7 @@ def give_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES)
     """
     if state.stopping is not None:
         return state
-    if state.checkpoint is not None:
+    if state.approaches.checkpoint is not None:
         return end_approach(state, f"{stop.reason}: {stop.detail}")
     if state.agent.escalates:
         return escalate(state, stop, now, trigger)
@@ -49,23 +49,23 @@ def can_try_again(state: RunState) -> bool:
     """Whether another approach is left: the first, and one for each time that it may go back."""
     if state.agent.backtracking is None:
         return False
-    granted = state.acknowledged.count(BACKTRACKS)
-    return len(state.approaches) <= state.agent.backtracking.max_backtracks + granted
+    granted = state.oversight.acknowledged.count(BACKTRACKS)
+    return len(state.approaches.failed) <= state.agent.backtracking.max_backtracks + granted
 
 
 def end_approach(state: RunState, reason: str) -> RunState:
     """End the approach under way; its open calls are aborted."""
     left = abort_open_calls(drop_candidate(state), "the approach was given up")
     failed = ApproachFailed(approach=describe_approach(left, reason))
-    return left.with_(dead_end=reason, journal=(*left.journal, failed))
+    return left.with_(journal=(*left.journal, failed)).with_approaches(dead_end=reason)
 
 
 def describe_approach(state: RunState, reason: str) -> Approach:
     """Say what the approach under way was, why it fails, and how far it came."""
-    place = 0 if state.checkpoint is None else state.checkpoint.items
+    place = 0 if state.approaches.checkpoint is None else state.approaches.checkpoint.items
     return Approach(
-        number=len(state.approaches) + 1,
-        approach=state.approach or "(none was planned)",
+        number=len(state.approaches.failed) + 1,
+        approach=state.approaches.current or "(none was planned)",
         failure_reason=shorten(reason, MAX_FAILURE_REASON_CHARS),
         partial_progress=_describe_progress(state, place),
     )
@@ -74,13 +74,13 @@ def describe_approach(state: RunState, reason: str) -> Approach:
 def escalate(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunState:
     """Ask a person how the run goes on, instead of stopping it, if they can be shown why."""
     request = Escalation(
-        request_id=state.next_request_id,
+        request_id=state.oversight.next_request_id,
         reason=stop.reason,
         detail=stop.detail,
         requested_at=now,
         expires_at=requests.expiry(state, now),
         trigger=trigger,
-        attempts=state.attempts,
+        attempts=state.chain.attempts,
         approaches=answers.redact_approaches(state),
         usage=state.ledger.usage.summary,
         confidence=_confidence(state),
@@ -98,7 +98,7 @@ def escalate(state: RunState, stop: Stop, now: datetime, trigger: str) -> RunSta
 
 def _confidence(state: RunState) -> float | None:
     """Say how sure one may be of the answer that waits, if it is measured."""
-    return None if state.candidate is None else gates.score(state).value
+    return None if state.answering.candidate is None else gates.score(state).value
 
 
 def pause(state: RunState, trigger: Trigger, now: datetime) -> RunState:
@@ -109,8 +109,8 @@ def pause(state: RunState, trigger: Trigger, now: datetime) -> RunState:
 
 def record_attempts(state: RunState, *attempts: ModelAttempt) -> RunState:
     """Keep calls of models that brought no answer."""
-    kept = (*state.attempts, *attempts)[-KEEP_LAST_ATTEMPTS:]
-    return state.with_(attempts=bounds.select_latest(kept, bounds.MAX_ATTEMPTS_BYTES))
+    kept = (*state.chain.attempts, *attempts)[-KEEP_LAST_ATTEMPTS:]
+    return state.with_chain(attempts=bounds.select_latest(kept, bounds.MAX_ATTEMPTS_BYTES))
 
 
 def after_resolution(
@@ -129,8 +129,8 @@ def after_resolution(
         agent = state.agent.with_(budget=budget)
         state = state.with_(agent=agent)
     ledger = loop_detection.reset_calls(state.ledger).with_(failures_in_a_row=0)
-    acknowledged = (*state.acknowledged, *filter(None, [request.trigger]))
-    state = state.with_(ledger=ledger, acknowledged=acknowledged)
+    acknowledged = (*state.oversight.acknowledged, *filter(None, [request.trigger]))
+    state = state.with_(ledger=ledger).with_oversight(acknowledged=acknowledged)
     return answers.release_if_clear(_reset_for_trigger(state, request))
 
 
@@ -148,13 +148,13 @@ def build_stop(request: Escalation, detail: str, *, ended_by: str = "") -> Stop:
 def _reset_for_trigger(state: RunState, request: Escalation) -> RunState:
     """Begin again with what had come to its end: the chain of models, the last tier."""
     if request.trigger == MODELS:
-        return state.with_(model_index=0, provider_state={}, provider_wait=None)
+        return state.with_chain(model_index=0, provider_state={}, provider_wait=None)
     if request.trigger == TIERS:
-        return state.with_(tier=state.tier - 1, tier_failure="")
+        return state.with_parts(tier=state.parts.tier - 1, tier_failure="")
     if request.trigger == BACKTRACKS:
         # They have seen every retry, and are not asked about those again.
         seen = f"retries:{state.ledger.retries}"
-        return state.with_(acknowledged=(*state.acknowledged, seen))
+        return state.with_oversight(acknowledged=(*state.oversight.acknowledged, seen))
     return state
 
 
@@ -162,7 +162,9 @@ def words_since(state: RunState, place: int) -> tuple[UserTurn, ...]:
     """Return what people said behind a place in the transcript, and what binds the model."""
     said = {"steer", "guidance", "constraint"}
     return tuple(
-        turn for turn in context.select_lasting(state.items[place:]) if turn.origin in said
+        turn
+        for turn in context.select_lasting(state.conversation.items[place:])
+        if turn.origin in said
     )
 
 
@@ -174,13 +176,13 @@ def _describe_progress(state: RunState, place: int) -> str:
     """
     done = sum(
         isinstance(result, ToolSuccess)
-        for item in state.items[place:]
+        for item in state.conversation.items[place:]
         if isinstance(item, ToolTurn)
         for result in item.results
     )
     said = [
         item.text
-        for item in state.items[place:]
+        for item in state.conversation.items[place:]
         if isinstance(item, AssistantTurn) and item.calls and item.text.strip()
     ]
     last = answers.redact(state, shorten(said[-1], 500)) if said else ""

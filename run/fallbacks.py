@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from holdfast.contracts import usage
 from holdfast.contracts.control import ModelAttempt, ProviderWait
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
@@ -58,18 +58,18 @@ def after_no_answer(state: RunState, attempt: ModelAttempt, now: datetime) -> Ru
 
 def end_wait(state: RunState) -> RunState:
     """Have the last model asked again: the time to wait for its provider has passed."""
-    if (wait := state.provider_wait) is None:
+    if (wait := state.chain.provider_wait) is None:
         return state
-    return state.with_(provider_wait=wait.model_copy(update={"over": True}))
+    return state.with_chain(provider_wait=wait.model_copy(update={"over": True}))
 
 
 def switch_model(state: RunState) -> RunState | None:
     """Go on with the agent's next model, if there is one."""
-    following = state.model_index + 1
+    following = state.chain.model_index + 1
     if following >= len(state.agent.models):
         return None
     # What the first model's provider wanted to see again means nothing to another.
-    fresh = state.with_(model_index=following, provider_state={})
+    fresh = state.with_chain(model_index=following, provider_state={})
     return _resume_turn(fresh)
 
 
@@ -83,11 +83,10 @@ def after_rejections(state: RunState, rejected: int) -> RunState | None:
     fresh = None if limit is None or rejected < limit else switch_model(state)
     if fresh is None:
         return None
-    return fresh.with_(
-        ledger=fresh.ledger.with_(failures_in_a_row=0),
-        known=parts.build_known_effects(fresh),
-        output_retries=0,
-        revisions=0,
+    return (
+        fresh.with_(ledger=fresh.ledger.with_(failures_in_a_row=0))
+        .with_effects(known=parts.build_known_effects(fresh))
+        .with_answering(output_retries=0, revisions=0)
     )
 
 
@@ -97,7 +96,7 @@ def wait_for_provider(state: RunState, attempt: ModelAttempt, now: datetime) -> 
 
     Patience lasts as long as the run works: neither suspension nor people use it up.
     """
-    before, waited = state.provider_wait, state.ledger.waited
+    before, waited = state.chain.provider_wait, state.ledger.waited
     since, tries = (before.since, before.tries) if before else (now, 0)
     at_rest = waited - before.waited if before else 0.0
     patience = timedelta(seconds=state.agent.settings.patience + at_rest)
@@ -113,13 +112,13 @@ def wait_for_provider(state: RunState, attempt: ModelAttempt, now: datetime) -> 
         tries=tries + 1,
         waited=before.waited if before else waited,
     )
-    return state.with_(provider_wait=wait)
+    return state.with_chain(provider_wait=wait)
 
 
 def after_last_model(state: RunState, now: datetime, *, limited: bool = False) -> RunState:
     """Ask a person when every model has failed, or end the run where nobody is there."""
-    state = state.with_(provider_wait=None)
-    chain = state.attempts[-len(state.agent.models) :]
+    state = state.with_chain(provider_wait=None)
+    chain = state.chain.attempts[-len(state.agent.models) :]
     if not state.agent.escalates and len(state.agent.models) == 1:
         if limited:
             stop = budgets.no_more_retries(state.agent.budget, chain[-1].error)
@@ -144,7 +143,7 @@ def _build_failure_stop(attempt: ModelAttempt) -> Stop:
 
 def _resume_turn(state: RunState) -> RunState:
     """Let another model go on where the last one left off in the middle of its turn."""
-    if not state.paused:
+    if not state.chain.paused:
         return state
     go_on = UserTurn(text="Go on.", origin="notice")
-    return append_items(state.with_(paused=False), go_on)
+    return append_items(state.with_chain(paused=False), go_on)

@@ -14,7 +14,8 @@ from holdfast.contracts.calls import (
 from holdfast.contracts.control import Gate
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailSpec, Layer, Mode, Subject
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.guardrails.detectors import resource_claims
 from holdfast.run.limits import confidence, triggers
@@ -42,35 +43,35 @@ def find_spec(state: RunState, name: str) -> GuardrailSpec:
 
 def select_blocking_checks(state: RunState) -> tuple[GuardrailCheck, ...]:
     """Say who looks at what is new in the transcript before the model reads it."""
-    return _select_item_checks(state, state.guarded, "blocking")
+    return _select_item_checks(state, state.guarding.guarded, "blocking")
 
 
 def select_parallel_checks(state: RunState) -> tuple[GuardrailCheck, ...]:
     """Say who looks while the model reads: no tool runs before they have."""
-    return _select_item_checks(state, state.watched, "parallel")
+    return _select_item_checks(state, state.guarding.watched, "parallel")
 
 
 def skip_items_without_checks(state: RunState) -> RunState:
     """Move on behind what nobody has to look at: each item is looked at once."""
     if not state.agent.guardrails:
         return state
-    end = len(state.items)
-    guarded = state.guarded if select_blocking_checks(state) else end
-    watched = state.watched if select_parallel_checks(state) else end
-    return state.with_(guarded=guarded, watched=watched)
+    end = len(state.conversation.items)
+    guarded = state.guarding.guarded if select_blocking_checks(state) else end
+    watched = state.guarding.watched if select_parallel_checks(state) else end
+    return state.with_guarding(guarded=guarded, watched=watched)
 
 
 def text_of(state: RunState, spec: GuardrailSpec, what: str) -> str:
     """Return the text that an input guardrail looked at, by the digest of its subject."""
-    read = _select_input_subjects(spec, reversed(state.items))
+    read = _select_input_subjects(spec, reversed(state.conversation.items))
     return next(one.text for one in read if digest_subject(one) == what)
 
 
 def text_of_call(state: RunState, call_id: str) -> str:
     """Return a call that ran, with what a guardrail looked at of its result."""
-    turns = (item for item in state.items if isinstance(item, AssistantTurn))
+    turns = (item for item in state.conversation.items if isinstance(item, AssistantTurn))
     asked = next(call for turn in turns for call in turn.calls if call.call_id == call_id)
-    closed = (item for item in state.items if isinstance(item, ToolTurn))
+    closed = (item for item in state.conversation.items if isinstance(item, ToolTurn))
     turn, result = next(
         (turn, one) for turn in closed for one in turn.results if one.call_id == call_id
     )
@@ -120,13 +121,16 @@ def build_new_claims(
         for subject in check.subjects
     )
     return resource_claims.build_entries(
-        dict.fromkeys(name for name in named if name is not None and name not in state.held), now
+        dict.fromkeys(
+            name for name in named if name is not None and name not in state.guarding.held
+        ),
+        now,
     )
 
 
 def next_gate(state: RunState) -> Gate | None:
     """Say what an answer has yet to pass; a gate without anybody at it is open."""
-    candidate = state.candidate
+    candidate = state.answering.candidate
     if candidate is None:
         return None
     gates: tuple[tuple[Gate, bool], ...] = (
@@ -150,15 +154,17 @@ def select_gate_checks(state: RunState, gate: Gate) -> tuple[GuardrailCheck, ...
 
 def build_candidate_subject(state: RunState) -> Subject:
     """Return the answer that has yet to pass."""
-    if state.candidate is None:
+    if state.answering.candidate is None:
         raise ValueError("no answer waits")
-    return Subject(kind="answer", text=state.candidate.text, data=state.candidate.output)
+    return Subject(
+        kind="answer", text=state.answering.candidate.text, data=state.answering.candidate.output
+    )
 
 
 def find_missing_review(state: RunState) -> tuple[GuardrailSpec, str] | None:
     """Return the first review that an answer still lacks, with the digest of what is reviewed."""
     specs = tuple(spec for spec in state.agent.guardrails if spec.review is not None)
-    if state.candidate is None or not specs:
+    if state.answering.candidate is None or not specs:
         return None
     what = digest_subject(build_candidate_subject(state))
     return next(((spec, what) for spec in specs if not _has_approval(state, spec, what)), None)
@@ -181,24 +187,26 @@ def objection(spec: GuardrailSpec, what: str, reason: str) -> str:
 
 def _has_approval(state: RunState, spec: GuardrailSpec, what: str) -> bool:
     """Whether people approved what a guardrail had against a subject, whatever it was."""
-    return any(one.startswith(f"{subject_of(spec, what)}:") for one in state.reviewed)
+    return any(one.startswith(f"{subject_of(spec, what)}:") for one in state.oversight.reviewed)
 
 
 def select_run_approvals(state: RunState) -> tuple[str, ...]:
     """Return what people approved of the run as such: approvals of taken back work are gone."""
-    return tuple(one for one in state.reviewed if not one.startswith(GUARDRAIL_PREFIX))
+    return tuple(one for one in state.oversight.reviewed if not one.startswith(GUARDRAIL_PREFIX))
 
 
 def find_confidence_trigger(state: RunState) -> triggers.Trigger | None:
     """Say why somebody must look at an answer before it counts."""
     if not state.agent.escalates:
         return None
-    return triggers.check_confidence(state.agent.triggers, score(state), state.acknowledged)
+    return triggers.check_confidence(
+        state.agent.triggers, score(state), state.oversight.acknowledged
+    )
 
 
 def score(state: RunState) -> confidence.Score:
     """Measure how sure one may be of the answer."""
-    return confidence.score(state.signals, state.ledger.retries)
+    return confidence.score(state.answering.signals, state.ledger.retries)
 
 
 def _select_answer_specs(state: RunState, layer: str) -> tuple[GuardrailSpec, ...]:
@@ -210,7 +218,7 @@ def _select_answer_specs(state: RunState, layer: str) -> tuple[GuardrailSpec, ..
 
 
 def _select_item_checks(state: RunState, place: int, mode: Mode) -> tuple[GuardrailCheck, ...]:
-    fresh = state.items[place:]
+    fresh = state.conversation.items[place:]
     if not fresh or not state.agent.guardrails:
         return ()
     specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
@@ -264,7 +272,7 @@ def _build_done_subjects(state: RunState, place: int) -> tuple[Subject, ...]:
     """Return the calls that ran, or may have, of the turns that were closed behind a place."""
     asked: dict[str, AnyCall] = {}
     done: list[Subject] = []
-    for item in state.items[max(place - 1, 0) :]:
+    for item in state.conversation.items[max(place - 1, 0) :]:
         if isinstance(item, AssistantTurn):
             asked = {call.call_id: call for call in item.calls}
         if isinstance(item, ToolTurn):

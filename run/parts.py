@@ -9,7 +9,8 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
 from holdfast.run.earlier import recorded_results
@@ -26,12 +27,12 @@ def after_result(state: RunState, part: str, result: RunResult) -> RunState:
     """Take over what a part did, what it took back, and which models failed it."""
     theirs = tuple(_attribute_to_part(part, one) for one in (*result.effects, *result.unresolved))
     state = escalations.record_attempts(
-        tool_results.with_effects(state, (*state.effects, *theirs)), *result.failures
+        tool_results.with_effects(state, (*state.effects.done, *theirs)), *result.failures
     )
     if result.compensation is None:
         return state
-    together = tool_results.merge_compensations(state.compensation, result.compensation)
-    return state.with_(compensation=together)
+    together = tool_results.merge_compensations(state.effects.compensation, result.compensation)
+    return state.with_effects(compensation=together)
 
 
 def after_loss(
@@ -43,12 +44,14 @@ def after_loss(
         outcome="unknown",
         part=part,
     )
-    return tool_results.with_effects(state, (*state.effects, whatever))
+    return tool_results.with_effects(state, (*state.effects.done, whatever))
 
 
 def build_known_effects(state: RunState) -> tuple[KnownEffect, ...]:
     """Return what a part that begins now doesn't do again; what stays in a workspace, it may."""
-    return _merge_effects(state, state.effects, lost=state.lost or state.forgotten_effects > 0)
+    return _merge_effects(
+        state, state.effects.done, lost=state.effects.lost or state.effects.forgotten > 0
+    )
 
 
 def build_own_known_effects(state: RunState) -> tuple[KnownEffect, ...]:
@@ -58,8 +61,8 @@ def build_own_known_effects(state: RunState) -> tuple[KnownEffect, ...]:
     What couldn't be taken back of an approach that failed is done for the next one, too. Other
     calls of its own it may repeat, but for those of unknown outcome, which it keeps apart.
     """
-    settled = tuple(one for one in state.effects if one.part or one.reported)
-    return _merge_effects(state, settled, lost=state.lost)
+    settled = tuple(one for one in state.effects.done if one.part or one.reported)
+    return _merge_effects(state, settled, lost=state.effects.lost)
 
 
 def build_session_effects(state: RunState) -> tuple[KnownEffect, ...]:
@@ -69,17 +72,19 @@ def build_session_effects(state: RunState) -> tuple[KnownEffect, ...]:
     Of very many the latest are known: a session that asked about each change from then on would
     be of no use.
     """
-    known = (one for one in build_known_effects(state) if one != UNKNOWN_EFFECT or state.lost)
+    known = (
+        one for one in build_known_effects(state) if one != UNKNOWN_EFFECT or state.effects.lost
+    )
     every = tuple(known)
     return every if len(every) < bounds.MAX_KNOWN_EFFECTS else every[-bounds.MAX_KNOWN_EFFECTS :]
 
 
 def describe_effects(state: RunState) -> str:
     """Write what was done, for the goal of a part that begins now; empty where nothing was."""
-    outside = [one for one in state.effects if one.digest and not one.local]
+    outside = [one for one in state.effects.done if one.digest and not one.local]
     done = [one.summary for one in outside if one.outcome == "done"]
     unknown = [one.summary for one in outside if one.outcome == "unknown"]
-    lost = [one.summary for one in state.effects if not one.tool]
+    lost = [one.summary for one in state.effects.done if not one.tool]
     return "\n\n".join(
         filter(
             None,
@@ -98,8 +103,8 @@ def describe_effects(state: RunState) -> str:
 
 def describe_standing_effects(state: RunState) -> str:
     """Write what couldn't be taken back of approaches that failed; empty where everything was."""
-    standing = [one.summary for one in state.effects if one.reported]
-    if state.lost:
+    standing = [one.summary for one in state.effects.done if one.reported]
+    if state.effects.lost:
         standing.insert(0, "and more, which nobody can name any more")
     return _render_list("This could not be taken back, and still stands:", standing)
 
@@ -123,11 +128,11 @@ def build_carryover(
     """
     outcome, stop = state.outcome, state.stop
     state = close_turn(state, begun, now)
-    recorded = recorded_results.collect(state.items) if dry else ()
+    recorded = recorded_results.collect(state.conversation.items) if dry else ()
     for part, agent in lost_parts.items():
         state = after_loss(state, part, agent)
     state = (
-        transcript.append_items(_settle_last_turn(state), *state.steers)
+        transcript.append_items(_settle_last_turn(state), *state.conversation.steers)
         if fork_at is None
         else transcript.cut_before_turn(state, fork_at)
     )
@@ -140,9 +145,9 @@ def build_carryover(
         ceiling=state.ceiling,
         known=_add_unresolved_calls(state, build_known_effects(state)),
         told=_tell_effects(state),
-        origin=state.head.digest,
+        origin=state.conversation.head.digest,
         items=(),
-        summary=state.summary,
+        summary=state.conversation.summary,
         call_marks=state.call_marks,
         recorded=recorded,
     )
@@ -183,10 +188,10 @@ def close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> 
 
 def _settle_last_turn(state: RunState) -> RunState:
     """Take a turn that a model wasn't done with for words alone: it can't be gone on with."""
-    match state.items:
-        case (*before, AssistantTurn() as last) if state.paused:
+    match state.conversation.items:
+        case (*before, AssistantTurn() as last) if state.chain.paused:
             said = (last.with_(text=last.words, parts=()),) if last.words else ()
-            return state.with_(items=(*before, *said))
+            return state.with_conversation(items=(*before, *said))
         case _:
             return state
 
@@ -198,7 +203,7 @@ def _add_unresolved_calls(
     names = {one.digest for one in known}
     more = tuple(
         KnownEffect(tool="", digest=digest, outcome="unknown")
-        for digest in state.unresolved
+        for digest in state.effects.unresolved
         if digest not in names
     )
     if len(known) + len(more) <= bounds.MAX_KNOWN_EFFECTS:
@@ -208,7 +213,7 @@ def _add_unresolved_calls(
 
 def _tell_effects(state: RunState) -> str:
     """Write what was done, and that what lies in the workspace of a run stays there."""
-    local = [one.summary for one in state.effects if one.local]
+    local = [one.summary for one in state.effects.done if one.local]
     return "\n\n".join(
         filter(
             None,
@@ -241,8 +246,12 @@ def _merge_effects(
         for one in done
         if one.digest and not one.local
     )
-    every = dict.fromkeys((*state.known, *outside))
-    lost = lost or not all(one.digest for one in state.known) or not all(one.tool for one in done)
+    every = dict.fromkeys((*state.effects.known, *outside))
+    lost = (
+        lost
+        or not all(one.digest for one in state.effects.known)
+        or not all(one.tool for one in done)
+    )
     if not lost and len(every) <= bounds.MAX_KNOWN_EFFECTS:
         return tuple(every)
     every.pop(UNKNOWN_EFFECT, None)

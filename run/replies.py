@@ -9,7 +9,8 @@ from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.patterns import Pattern
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
@@ -51,13 +52,15 @@ def build_audit_lines(state: RunState, reply: ModelReply) -> tuple[AuditLine, ..
 def after_model(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Bill the reply, keep it, and take its calls or its answer."""
     asked, marks = _assign_unique_ids(state, reply.calls)
-    kept = record_reply(state, reply).with_(
-        call_marks=marks, paused=not asked and reply.stop == "pause"
+    kept = (
+        record_reply(state, reply)
+        .with_(call_marks=marks)
+        .with_chain(paused=not asked and reply.stop == "pause")
     )
     state = append_items(kept, reply.build_turn(asked))
     if asked:
         return _take_calls(state, asked, now)
-    if state.paused:
+    if state.chain.paused:
         return state
     if reply.objections and reply.stop == "end_turn":
         return _reject_answer(state, reply, now)
@@ -93,25 +96,28 @@ def _after_no_answer(
 
 def record_reply(state: RunState, reply: ModelReply) -> RunState:
     """Bill a reply, and keep what it brought beside words and calls."""
-    return requests.recount_unread_bytes(turns.charge(state, reply)).with_(
-        sent=state.head,
-        provider_state=_provider_state(state, reply),
-        unheard=False,
-        notes=state.notes + _fresh_notes(state, reply),
+    return (
+        requests.recount_unread_bytes(turns.charge(state, reply))
+        .with_conversation(sent=state.conversation.head)
+        .with_chain(
+            provider_state=_provider_state(state, reply),
+            unheard=False,
+            notes=state.chain.notes + _fresh_notes(state, reply),
+        )
     )
 
 
 def _provider_state(state: RunState, reply: ModelReply) -> JsonObject:
     if reply.provider_state is None:
-        return state.provider_state
+        return state.chain.provider_state
     provider = reply.model.partition(":")[0]
-    return {**state.provider_state, provider: reply.provider_state}
+    return {**state.chain.provider_state, provider: reply.provider_state}
 
 
 def _fresh_notes(state: RunState, reply: ModelReply) -> tuple[str, ...]:
     notes = dict.fromkeys(shorten(note, MAX_NOTE_CHARS) for note in reply.notes)
-    fresh = [note for note in notes if note not in state.notes]
-    return tuple(fresh[: MAX_NOTES - len(state.notes)])
+    fresh = [note for note in notes if note not in state.chain.notes]
+    return tuple(fresh[: MAX_NOTES - len(state.chain.notes)])
 
 
 def _assign_unique_ids(
@@ -156,14 +162,16 @@ def _answer_dry(state: RunState, now: datetime) -> RunState:
     """Close the turn with what was recorded: nobody rules on its calls, and none begins."""
     of = state.brief.retry_of
     answered, left = recorded_results.answer_calls(
-        state.calls, state.recorded, of.run_id if of else ""
+        state.calls, state.effects.recorded, of.run_id if of else ""
     )
-    return turns.close_turn_if_complete(state.with_(calls=answered, recorded=left), now)
+    return turns.close_turn_if_complete(
+        state.with_(calls=answered).with_effects(recorded=left), now
+    )
 
 
 def _end_approach_or_run(state: RunState, stop: Stop, now: datetime) -> RunState:
     """End the run, or the approach under way where it can go back."""
-    if state.checkpoint is not None:
+    if state.approaches.checkpoint is not None:
         return escalations.end_approach(state, f"{stop.reason}: {stop.detail}")
     return halt(state, stop, now)
 

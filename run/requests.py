@@ -27,7 +27,8 @@ from holdfast.contracts.bounds import (
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.journal import JournalEvent, RequestClosed, RequestEscalated, RequestOpened
 from holdfast.contracts.signals import OutcomeCode
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run.texts.requests import subject_line
@@ -41,7 +42,9 @@ MAX_JOURNAL_REASON_CHARS = 2_000
 
 def find(state: RunState, request_id: str) -> Request | None:
     """Return the request that waits under this id."""
-    return next((open_ for open_ in state.requests if open_.request_id == request_id), None)
+    return next(
+        (open_ for open_ in state.oversight.requests if open_.request_id == request_id), None
+    )
 
 
 def is_too_large_to_show(request: Request) -> bool:
@@ -53,10 +56,9 @@ def open_request(state: RunState, request: Request) -> RunState:
     """Open a request, unless the run is stopped: then nobody is asked anything any more."""
     if state.stopping is not None:
         return state
-    return state.with_(
-        requests=(*state.requests, request),
-        requests_made=state.requests_made + 1,
-        journal=(*state.journal, describe_opening(state, request)),
+    return state.with_(journal=(*state.journal, describe_opening(state, request))).with_oversight(
+        requests=(*state.oversight.requests, request),
+        requests_made=state.oversight.requests_made + 1,
     )
 
 
@@ -86,7 +88,7 @@ def _shows_answer(state: RunState, request: Request) -> bool:
         case Escalation(answer=answer):
             return answer is not None
         case Review(call_id="", text=text):
-            return state.candidate is not None and text == state.candidate.text
+            return state.answering.candidate is not None and text == state.answering.candidate.text
         case _:
             return False
 
@@ -155,9 +157,10 @@ def _build_keywords(request: Request) -> Iterator[str]:
 def replace_request(state: RunState, fresh: ApprovalRequest | Review) -> RunState:
     """Put a request in the place of what it was before."""
     requests = tuple(
-        fresh if request.request_id == fresh.request_id else request for request in state.requests
+        fresh if request.request_id == fresh.request_id else request
+        for request in state.oversight.requests
     )
-    return state.with_(requests=requests)
+    return state.with_oversight(requests=requests)
 
 
 def close_request(
@@ -168,18 +171,17 @@ def close_request(
     told: tuple[JournalEvent, ...] = ()
     if outcome in {"expired", "withdrawn"}:
         told = (RequestClosed(request_id=request.request_id, outcome=outcome, at=now),)
-    return state.with_(
-        journal=state.journal + told,
+    return state.with_(journal=state.journal + told).with_oversight(
         requests=tuple(
-            other for other in state.requests if other.request_id != request.request_id
+            other for other in state.oversight.requests if other.request_id != request.request_id
         ),
-        closed=(*state.closed, done)[-KEEP_LAST_CLOSED:],
+        closed=(*state.oversight.closed, done)[-KEEP_LAST_CLOSED:],
     )
 
 
 def withdraw_requests(state: RunState, now: datetime) -> RunState:
     """Close what waits for people when its run is ended: there is nothing left to decide."""
-    for request in state.requests:
+    for request in state.oversight.requests:
         state = close_request(state, request, "withdrawn", now)
     return state
 
@@ -223,10 +225,11 @@ def find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode]
     """Say why words for the model have no place, or no effect any more, if so."""
     if state.is_ending:
         return describe_end(state), "over"
-    if len(state.steers) < MAX_PENDING_STEERS and state.unread + size(text) <= MAX_UNREAD_BYTES:
+    waiting, unread = len(state.conversation.steers), state.conversation.unread
+    if waiting < MAX_PENDING_STEERS and unread + size(text) <= MAX_UNREAD_BYTES:
         return None
     return (
-        f"{len(state.steers)} messages with {state.unread:,} bytes wait for the model, and "
+        f"{waiting} messages with {unread:,} bytes wait for the model, and "
         f"{MAX_PENDING_STEERS} with {MAX_UNREAD_BYTES:,} may: say it again after its next turn"
     ), "full"
 
@@ -240,8 +243,8 @@ def describe_end(state: RunState) -> str:
 
 def recount_unread_bytes(state: RunState) -> RunState:
     """Count what of people's words a model has yet to read, when it has read all the others."""
-    unread = sum(size(words.text) for words in state.steers)
-    return state.with_(unread=unread)
+    unread = sum(size(words.text) for words in state.conversation.steers)
+    return state.with_conversation(unread=unread)
 
 
 def queue_steering(state: RunState, words: UserTurn, now: datetime) -> RunState:
@@ -250,9 +253,11 @@ def queue_steering(state: RunState, words: UserTurn, now: datetime) -> RunState:
 
     An answer that was given before them is no answer any more, and nobody need review it.
     """
-    if state.candidate is not None:
-        for request in state.requests:
+    if state.answering.candidate is not None:
+        for request in state.oversight.requests:
             if isinstance(request, Review) and not request.call_id:
                 state = close_request(state, request, "withdrawn", now)
-    unread = state.unread + size(words.text)
-    return state.with_(steers=(*state.steers, words), unread=unread, candidate=None)
+    unread = state.conversation.unread + size(words.text)
+    return state.with_conversation(
+        steers=(*state.conversation.steers, words), unread=unread
+    ).with_answering(candidate=None)

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from holdfast.contracts import bounds
 from holdfast.contracts.model import ModelPurpose
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
 from holdfast.run.limits import budgets, routing, triggers
@@ -83,7 +83,7 @@ def close_session(run: Situation) -> Step | None:
     state = run.state
     if state.session is None or state.session.closing is None or state.session.current is None:
         return None
-    if not (state.suspended or state.requests or _awaits_provider(state)):
+    if not (state.suspended or state.oversight.requests or _awaits_provider(state)):
         return None
     return Halt(Stop.because(StopReason.SESSION_CLOSED, state.session.closing))
 
@@ -114,10 +114,10 @@ def drain_inbox(run: Situation) -> Step | None:
     state = run.state
     asks_again = _awaits_provider(state)
     full = run.flooded or (asks_again and run.history_is_long)
-    if not (full and (state.suspended or state.requests or asks_again)):
+    if not (full and (state.suspended or state.oversight.requests or asks_again)):
         return None
-    between_turns = not (state.calls or state.candidate or state.requests)
-    failed = state.tripped is not None or bool(state.dead_end)
+    between_turns = not (state.calls or state.answering.candidate or state.oversight.requests)
+    failed = state.answering.tripped is not None or bool(state.approaches.dead_end)
     if between_turns and not failed and (checks := gates.select_blocking_checks(state)):
         return Guard("turn", checks)
     return _go_on_in_a_new_execution(state)
@@ -130,18 +130,18 @@ def await_resume(run: Situation) -> Step | None:
 
 def await_people(run: Situation) -> Step | None:
     """While somebody is asked something everything waits."""
-    requests = run.state.requests
+    requests = run.state.oversight.requests
     return AwaitPeople(min(map(verdicts.next_deadline, requests))) if requests else None
 
 
 def compensate(run: Situation) -> Step | None:
     """Whatever was blocked, what was done is taken back before anything else."""
-    return Compensate() if run.state.tripped is not None else None
+    return Compensate() if run.state.answering.tripped is not None else None
 
 
 def roll_back(run: Situation) -> Step | None:
     """Where an approach has failed, another begins at the checkpoint."""
-    return RollBack() if run.state.dead_end else None
+    return RollBack() if run.state.approaches.dead_end else None
 
 
 def take_calls(run: Situation) -> Step | None:
@@ -151,7 +151,7 @@ def take_calls(run: Situation) -> Step | None:
 
 def pass_gates(run: Situation) -> Step | None:
     """Whatever the answer is, it passes its gates before it is out."""
-    return _select_answer_step(run.state) if run.state.candidate is not None else None
+    return _select_answer_step(run.state) if run.state.answering.candidate is not None else None
 
 
 def guard_turn(run: Situation) -> Step | None:
@@ -167,7 +167,7 @@ def pause_for_trigger(run: Situation) -> Step | None:
         return None
     worked = budgets.worked_seconds(ledger, run.elapsed)
     found = triggers.find_trigger(
-        agent.triggers, agent.budget, ledger, worked, run.state.acknowledged
+        agent.triggers, agent.budget, ledger, worked, run.state.oversight.acknowledged
     )
     return Pause(found) if found else None
 
@@ -184,7 +184,7 @@ def _is_summed_up(run: Situation) -> bool:
     """Whether a model sums up before the run stops: where nothing but its steps are used up."""
     state = run.state
     able = state.agent.summary_at_limit and state.session is None and state.model is not None
-    if not able or state.paused or state.closing is not None:
+    if not able or state.chain.paused or state.closing is not None:
         return False
     return budgets.has_used_steps_alone(state.agent.budget, state.ledger, run.elapsed)
 
@@ -196,11 +196,11 @@ def halt_before_limit(run: Situation) -> Step | None:
     if ahead is None:
         return None
     stop = ahead.stop
-    was_asked = f"tokens:{state.agent.budget.max_tokens}" in state.acknowledged
+    was_asked = f"tokens:{state.agent.budget.max_tokens}" in state.oversight.acknowledged
     if not state.agent.escalates or (ahead.limit == "max_tokens" and was_asked):
         return Halt(stop)
     name = f"estimate:{stop.reason}"
-    if name in state.acknowledged:
+    if name in state.oversight.acknowledged:
         return None  # they let it go on: the limit itself still holds
     return Pause(triggers.Trigger(name, "pause_and_escalate", stop.reason, stop.detail))
 
@@ -218,7 +218,7 @@ def await_provider(run: Situation) -> Step | None:
 
     Only its timer says when that is over: behind a local activity a replay knows another time.
     """
-    wait = run.state.provider_wait
+    wait = run.state.chain.provider_wait
     return AwaitProvider(wait) if wait and not wait.over else None
 
 
@@ -235,7 +235,7 @@ def run_tier(run: Situation) -> Step | None:
 
 def mark_checkpoint(run: Situation) -> Step | None:
     """Whoever may go back needs a place to go back to."""
-    unmarked = run.state.agent.backtracking is not None and run.state.checkpoint is None
+    unmarked = run.state.agent.backtracking is not None and run.state.approaches.checkpoint is None
     return MarkCheckpoint() if unmarked else None
 
 
@@ -252,7 +252,7 @@ def summarise(run: Situation) -> Step | None:
 
 def plan(run: Situation) -> Step | None:
     """Before each approach there is a plan."""
-    unplanned = run.state.agent.backtracking is not None and run.state.approach is None
+    unplanned = run.state.agent.backtracking is not None and run.state.approaches.current is None
     return _ask_model(run.state, "plan") if unplanned else None
 
 
@@ -300,7 +300,7 @@ def next_step(
 
 
 def _awaits_provider(state: RunState) -> bool:
-    return state.provider_wait is not None and not state.provider_wait.over
+    return state.chain.provider_wait is not None and not state.chain.provider_wait.over
 
 
 def _ask_model(state: RunState, purpose: ModelPurpose) -> CallModel:
@@ -309,7 +309,7 @@ def _ask_model(state: RunState, purpose: ModelPurpose) -> CallModel:
 
 def _had_a_turn(state: RunState) -> bool:
     """Whether this execution has asked a model."""
-    return state.sent.length > 0
+    return state.conversation.sent.length > 0
 
 
 def _go_on_in_a_new_execution(state: RunState) -> Step:

@@ -12,7 +12,7 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Approach, Candidate, Subtask, Tiers
 from holdfast.contracts.journal import ApproachFailed
 from holdfast.contracts.run import RunResult, RunStatus
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn, strip_fence
@@ -58,7 +58,7 @@ def find_next_tier(tiers: Tiers, tier: int) -> int:
 def render_goal(state: RunState) -> str:
     """Return what the agents of a tier are to reach, everything said since, and what was done."""
     said: list[str] = []
-    for item in state.items:
+    for item in state.conversation.items:
         match item:
             case UserTurn(origin="goal" | "message"):
                 said.append(item.text)
@@ -78,7 +78,7 @@ def after_answer(state: RunState, agent: str, candidate: Candidate) -> RunState:
     Where somebody said more meanwhile, the tier begins again and knows both.
     """
     turn = AssistantTurn(model=f"agent:{agent}", text=candidate.text)
-    state = append_items(state, turn).with_(subtasks=())
+    state = append_items(state, turn).with_parts(subtasks=())
     return answers.propose(state, candidate.text, candidate.output)
 
 
@@ -86,29 +86,28 @@ def after_failure(state: RunState, tier: int, failed: TierFailure) -> RunState:
     """Go on to the next tier, and keep what became of this one."""
     reason = shorten(failed.reason, MAX_TIER_FAILURE_CHARS)
     approach = Approach(
-        number=len(state.approaches) + 1,
+        number=len(state.approaches.failed) + 1,
         approach=f"{TIER_NAMES[tier]}: {agent_names(require_tiers(state), tier)}",
         failure_reason=reason,
         partial_progress=failed.progress,
     )
-    return state.with_(
-        approaches=(*state.approaches, approach),
-        tier=tier + 1,
-        tier_failure=reason,
-        journal=(*state.journal, ApproachFailed(approach=approach)),
+    return (
+        state.with_(journal=(*state.journal, ApproachFailed(approach=approach)))
+        .with_approaches(failed=(*state.approaches.failed, approach))
+        .with_parts(tier=tier + 1, tier_failure=reason)
     )
 
 
 def build_exhausted_stop(state: RunState) -> Stop:
     """Say that no tier is left, with the error of the last and what became of each."""
     tiers = require_tiers(state)
-    tried = state.approaches[
+    tried = state.approaches.failed[
         -sum(find_next_tier(tiers, at) == at for at in range(len(TIER_NAMES))) :
     ]
     return Stop.because(
         StopReason.TIERS_FAILED,
         "; ".join(f"{one.approach}: {one.failure_reason}" for one in tried),
-        error=state.tier_failure,
+        error=state.parts.tier_failure,
     )
 
 
@@ -199,7 +198,7 @@ def agent_names(tiers: Tiers, tier: int) -> str:
 
 def attempted(state: RunState) -> RunState:
     """Count one attempt more; its number names the runs of its agents, each once."""
-    return state.with_(tier_attempts=state.tier_attempts + 1)
+    return state.with_parts(tier_attempts=state.parts.tier_attempts + 1)
 
 
 _Subtask: TypeAlias = Annotated[

@@ -20,7 +20,8 @@ from holdfast.contracts.decisions import (
     decision_of,
     fill_arguments,
 )
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, disagreements, requests, tool_results
 from holdfast.run.delegation.subagents import find_delegation, find_handoff
 
@@ -89,12 +90,12 @@ def _select_outdated_releases(state: RunState, ruled: dict[str, Ruling]) -> Iter
         if (ruling := ruled.get(call.call.call_id)) is not None
         and fill_arguments(call.call, ruling) != call.call
     }
-    return (one.request_id for one in state.releases if changed.intersection(one.calls))
+    return (one.request_id for one in state.oversight.releases if changed.intersection(one.calls))
 
 
 def _withdraw_releases(state: RunState, lapsed: tuple[str, ...]) -> RunState:
     """Have people asked anew where the approvals of a review count no more."""
-    gone = tuple(one for one in state.releases if one.request_id in lapsed)
+    gone = tuple(one for one in state.oversight.releases if one.request_id in lapsed)
     if not gone:
         return state
     objections = {objection for one in gone for objection in one.objections}
@@ -102,10 +103,9 @@ def _withdraw_releases(state: RunState, lapsed: tuple[str, ...]) -> RunState:
     calls = tuple(
         call.with_(guarded="") if call.call.call_id in about else call for call in state.calls
     )
-    return state.with_(
-        reviewed=tuple(one for one in state.reviewed if one not in objections),
-        releases=tuple(one for one in state.releases if one not in gone),
-        calls=calls,
+    return state.with_(calls=calls).with_oversight(
+        reviewed=tuple(one for one in state.oversight.reviewed if one not in objections),
+        releases=tuple(one for one in state.oversight.releases if one not in gone),
     )
 
 
@@ -178,7 +178,7 @@ def _build_question(
     asked = (contract.question or "question") if contract is not None and asks else None
     arguments = call.call.arguments if isinstance(call.call, ToolCall) else {}
     return Question(
-        request_id=state.next_request_id,
+        request_id=state.oversight.next_request_id,
         reason=decision.reason,
         requested_at=now,
         expires_at=requests.expiry(state, now),

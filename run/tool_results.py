@@ -20,7 +20,8 @@ from holdfast.contracts.calls import (
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
 from holdfast.contracts.run import AgentSnapshot
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import Risk, ToolContract, takes_words
@@ -53,10 +54,10 @@ def with_effects(state: RunState, every: tuple[Effect, ...]) -> RunState:
     """Keep the latest effects, with what undoes them as far as there is room."""
     latest = _limit_effects(every)
     dropped = every[: len(every) - len(latest)]
-    return state.with_(
-        effects=latest,
-        forgotten_effects=state.forgotten_effects + len(dropped),
-        lost=state.lost or any(one.part or one.reported for one in dropped),
+    return state.with_effects(
+        done=latest,
+        forgotten=state.effects.forgotten + len(dropped),
+        lost=state.effects.lost or any(one.part or one.reported for one in dropped),
     )
 
 
@@ -68,7 +69,7 @@ def split_by_outcome(
 
     The *whole* is for who may have to take it back.
     """
-    every = (*_build_forgotten_effects(state), *state.effects)
+    every = (*_build_forgotten_effects(state), *state.effects.done)
     if not whole:
         every = tuple(map(_drop_compensation, every))
     return (
@@ -92,7 +93,9 @@ def _drop_compensation(effect: Effect) -> Effect:
 
 def replace_effect(state: RunState, index: int, *left: Effect) -> RunState:
     """Keep what is *left* of an effect in its place."""
-    return state.with_(effects=(*state.effects[:index], *left, *state.effects[index + 1 :]))
+    return state.with_effects(
+        done=(*state.effects.done[:index], *left, *state.effects.done[index + 1 :])
+    )
 
 
 def record_compensation(state: RunState, undone: Compensation) -> RunState:
@@ -102,13 +105,10 @@ def record_compensation(state: RunState, undone: Compensation) -> RunState:
     Those that nobody came to stand as well: a person has stopped the run meanwhile. What was done
     before may be done again: the same calls are no loop then.
     """
-    together = merge_compensations(state.compensation, undone)
+    together = merge_compensations(state.effects.compensation, undone)
     ledger = loop_detection.reset_calls(state.ledger)
-    return state.with_(
-        forgotten_effects=0,
-        lost=state.lost or state.forgotten_effects > 0,
-        compensation=together,
-        ledger=ledger,
+    return state.with_(ledger=ledger).with_effects(
+        forgotten=0, lost=state.effects.lost or state.effects.forgotten > 0, compensation=together
     )
 
 
@@ -196,7 +196,7 @@ def _without_committed_drafts(
         if call.draft is not None and (result := found.get(call.call.call_id)) is not None
         if result.status in MAY_HAVE_RUN_STATUSES
     }
-    for effect in state.effects:
+    for effect in state.effects.done:
         if effect.part or effect.call is None or effect.call.call_id not in committed:
             yield effect
 
@@ -224,9 +224,9 @@ def _reduce(effect: Effect) -> Effect:
 
 
 def _build_forgotten_effects(state: RunState) -> Iterator[Effect]:
-    if state.forgotten_effects:
-        yield Effect(summary=f"{state.forgotten_effects} earlier changes, which history knows")
-    elif state.lost:
+    if state.effects.forgotten:
+        yield Effect(summary=f"{state.effects.forgotten} earlier changes, which history knows")
+    elif state.effects.lost:
         yield Effect(summary="more than is kept, which history knows")
 
 

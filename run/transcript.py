@@ -15,7 +15,8 @@ from holdfast.contracts.control import Checkpoint
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.journal import AnswerWithheld
 from holdfast.contracts.run import RunStatus
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import (
     AssistantTurn,
@@ -32,10 +33,10 @@ from holdfast.run.tool_results import build_abort
 
 def append_items(state: RunState, *items: TranscriptItem) -> RunState:
     """Return the state with more items at the end of its transcript."""
-    return state.with_(
-        items=state.items + items,
-        head=state.head.extend(items),
-        context_bytes=state.context_bytes + context.total_size(items),
+    return state.with_conversation(
+        items=state.conversation.items + items,
+        head=state.conversation.head.extend(items),
+        context_bytes=state.conversation.context_bytes + context.total_size(items),
     )
 
 
@@ -45,38 +46,46 @@ def cut_before_turn(state: RunState, turn: int) -> RunState:
 
     Raises InvalidInput where there was none, or where its transcript lacks one since.
     """
-    places = [at for at, item in enumerate(state.items) if isinstance(item, AssistantTurn)]
+    places = [
+        at for at, item in enumerate(state.conversation.items) if isinstance(item, AssistantTurn)
+    ]
     taken = state.turns_taken
     if turn > taken:
         raise InvalidInput(f"it has no turn {turn}: its models took {taken}")
     if len(places) < taken:
         raise InvalidInput("its transcript doesn't have all its turns any more")
     place = places[turn - 1 - taken]  # from the end: a run that tries another again has its turns
-    summarised = state.summarised_before if state.summarised_before <= place else 0
+    summarised = (
+        state.conversation.summarised_before
+        if state.conversation.summarised_before <= place
+        else 0
+    )
     return measure_context(
-        state.with_(
-            items=state.items[:place],
+        state.with_conversation(
+            items=state.conversation.items[:place],
             hidden=tuple(
                 ItemRange(begin=one.begin, end=min(one.end, place))
-                for one in state.hidden
+                for one in state.conversation.hidden
                 if one.begin < place
             ),
-            pruned_before=min(state.pruned_before, place),
+            pruned_before=min(state.conversation.pruned_before, place),
             summarised_before=summarised,
-            summary=state.summary if summarised else "",
+            summary=state.conversation.summary if summarised else "",
         )
     )
 
 
 def prune(state: RunState, before: int) -> RunState:
     """Show less of what stands before this place from now on; the record keeps it whole."""
-    return measure_context(state.with_(pruned_before=before))
+    return measure_context(state.with_conversation(pruned_before=before))
 
 
 def measure_context(state: RunState) -> RunState:
     """Measure what a model is shown from now on."""
-    shown = context.apply_view(state.items, state.view, state.agent.max_context_bytes)
-    return state.with_(context_bytes=context.total_size(shown))
+    shown = context.apply_view(
+        state.conversation.items, state.conversation.view, state.agent.max_context_bytes
+    )
+    return state.with_conversation(context_bytes=context.total_size(shown))
 
 
 def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopped") -> RunState:
@@ -97,9 +106,11 @@ def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopp
 
 def drop_candidate(state: RunState, by: str = "") -> RunState:
     """Withhold the answer that waits, if one does; *by* a guardrail or a check."""
-    if state.candidate is None:
+    if state.answering.candidate is None:
         return state
-    return state.with_(candidate=None, journal=(*state.journal, AnswerWithheld(by=by)))
+    return state.with_(journal=(*state.journal, AnswerWithheld(by=by))).with_answering(
+        candidate=None
+    )
 
 
 def abort_open_calls(state: RunState, reason: str) -> RunState:
@@ -118,7 +129,7 @@ def build_tool_turn(state: RunState, results: tuple[ToolResult, ...]) -> ToolTur
 
 def find_written_calls(state: RunState) -> dict[str, AnyCall]:
     """Return the calls of the open turn by their ids, as the model wrote them."""
-    turn = state.items[-1] if state.items else None
+    turn = state.conversation.items[-1] if state.conversation.items else None
     return {one.call_id: one for one in turn.calls} if isinstance(turn, AssistantTurn) else {}
 
 
@@ -136,19 +147,22 @@ def collect_filled_arguments(
 
 def limit_results(state: RunState, results: tuple[ToolResult, ...]) -> tuple[ToolResult, ...]:
     """Return results as there is room for them behind the turn that asked for them."""
-    room = MAX_TURN_BYTES - context.size(state.items[-1])
+    room = MAX_TURN_BYTES - context.size(state.conversation.items[-1])
     return context.fit_results(results, min(room, MAX_RESULTS_BYTES))
 
 
 def build_continue_as_new_input(state: RunState) -> RunState:
     """Return what a new execution begins with; of a long transcript only what is left in view."""
     state, calls = carry_session(state), _carried_calls(state)
-    items, seen, shortened = carry_items(state, size(state.with_(items=(), calls=calls)))
-    begun = TranscriptDigest(digest=state.head.digest)
+    items, seen, shortened = carry_items(
+        state, size(state.with_(calls=calls).with_conversation(items=()))
+    )
+    begun = TranscriptDigest(digest=state.conversation.head.digest)
     state = gates.skip_items_without_checks(state)
-    end = len(state.items)
+    end = len(state.conversation.items)
     return append_items(
-        state.with_(
+        state.with_(calls=calls)
+        .with_conversation(
             origin=begun.digest,
             sent=begun,
             head=begun,
@@ -157,11 +171,12 @@ def build_continue_as_new_input(state: RunState) -> RunState:
             pruned_before=0,
             hidden=(),
             summarised_before=seen.summarised_before,
-            guarded=0 if shortened else max(len(items) - (end - state.guarded), 0),
-            watched=0 if shortened else max(len(items) - (end - state.watched), 0),
-            checkpoint=_carried_checkpoint(state),
-            calls=calls,
-        ),
+        )
+        .with_guarding(
+            guarded=0 if shortened else max(len(items) - (end - state.guarding.guarded), 0),
+            watched=0 if shortened else max(len(items) - (end - state.guarding.watched), 0),
+        )
+        .with_approaches(checkpoint=_carried_checkpoint(state)),
         *items,
     )
 
@@ -174,7 +189,9 @@ def carry_items(
 
     It is shortened where there is no room for it beside so many bytes of the *rest*.
     """
-    items, seen = context.carry_over(state.items, state.view, state.agent.max_context_bytes)
+    items, seen = context.carry_over(
+        state.conversation.items, state.conversation.view, state.agent.max_context_bytes
+    )
     room, shortened = max(min(MAX_CARRIED_TRANSCRIPT_BYTES, MAX_STATE_BYTES - rest), 0), False
     for place in (context.find_prune_point(items, room, seen), len(items)):
         if context.total_size(items) > room:
@@ -193,8 +210,8 @@ def _carried_calls(state: RunState) -> tuple[CallState, ...]:
 
 def _carried_checkpoint(state: RunState) -> Checkpoint | None:
     """Find the checkpoint's place among what is carried; what came before it is in view there."""
-    if state.checkpoint is None:
+    if state.approaches.checkpoint is None:
         return None
-    before = state.items[: state.checkpoint.items]
-    items, _ = context.carry_over(before, state.view, state.agent.max_context_bytes)
-    return state.checkpoint.with_(items=len(items))
+    before = state.conversation.items[: state.approaches.checkpoint.items]
+    items, _ = context.carry_over(before, state.conversation.view, state.agent.max_context_bytes)
+    return state.approaches.checkpoint.with_(items=len(items))

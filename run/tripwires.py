@@ -6,7 +6,8 @@ from datetime import datetime
 from holdfast.contracts.bounds import MAX_BLOCK_DETAIL_CHARS, MAX_NOTICE_CHARS
 from holdfast.contracts.control import Compensation, Gate
 from holdfast.contracts.guardrails import GuardrailVerdict, OnTrip
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
@@ -85,12 +86,12 @@ def after_answer(
     state: RunState, gate: Gate, verdicts: tuple[GuardrailVerdict, ...], now: datetime
 ) -> RunState:
     """Take what was found about an answer; people may have said more meanwhile."""
-    if state.candidate is None:
+    if state.answering.candidate is None:
         return state
     for verdict in verdicts:
-        state = state.with_(signals=state.signals.merge(verdict.signals))
+        state = state.with_answering(signals=state.answering.signals.merge(verdict.signals))
     if gate == "acceptance":
-        state = state.with_(checked=tuple(verdicts))
+        state = state.with_answering(checked=tuple(verdicts))
     tripped = _strictest_first(state, verdicts)
     if not tripped:
         return answers.pass_gate(state, gate)
@@ -107,24 +108,30 @@ def after_answer(
 
 def after_compensation(state: RunState, undone: Compensation, now: datetime) -> RunState:
     """Have the model try again under the guardrail's constraints, or end the run blocked."""
-    verdict = state.tripped
+    verdict = state.answering.tripped
     if verdict is None:
         return state
     approved = gates.select_run_approvals(state)
-    state = tool_results.record_compensation(state, undone).with_(tripped=None, reviewed=approved)
+    state = (
+        tool_results.record_compensation(state, undone)
+        .with_answering(tripped=None)
+        .with_oversight(reviewed=approved)
+    )
     if state.is_ending:
         return state  # whoever ended the run meanwhile has ended it
     if _on_trip(state, verdict) != "retry":
         return block(state, verdict, now)
-    switched = fallbacks.after_rejections(state, state.output_retries + 1)
-    if switched is None and state.output_retries >= state.agent.max_output_retries:
-        if state.checkpoint is not None:
+    switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
+    if switched is None and state.answering.output_retries >= state.agent.max_output_retries:
+        if state.approaches.checkpoint is not None:
             told = answers.redact_reason(state, verdict)
             if told != verdict.reason:
                 state = append_items(state, _render_constraint(verdict, undone))
             return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
         return block(state, verdict, now)
-    state = _count_retry(switched or state.with_(output_retries=state.output_retries + 1))
+    state = _count_retry(
+        switched or state.with_answering(output_retries=state.answering.output_retries + 1)
+    )
     return append_items(state, _render_constraint(verdict, undone))
 
 
@@ -146,7 +153,7 @@ def _describe_compensation(undone: Compensation) -> str:
 
 def block(state: RunState, verdict: GuardrailVerdict, now: datetime) -> RunState:
     """End the run because a tripwire was triggered."""
-    lost = state.compensation.not_undone if state.compensation else ()
+    lost = state.effects.compensation.not_undone if state.effects.compensation else ()
     stop = Stop.because(
         StopReason.BLOCKED,
         f"guardrail {verdict.guardrail}, subject {verdict.subject[:16]}",
@@ -166,10 +173,16 @@ def reject_answer(
 ) -> RunState:
     """Tell the model which checks its answer failed; too many such answers end the approach."""
     told = "\n".join(f"{one.guardrail}: {answers.redact_reason(state, one)}" for one in verdicts)
-    state = drop_candidate(state.with_(revisions=state.revisions + 1), verdicts[0].guardrail)
-    switched = fallbacks.after_rejections(state, state.revisions)
+    state = drop_candidate(
+        state.with_answering(revisions=state.answering.revisions + 1), verdicts[0].guardrail
+    )
+    switched = fallbacks.after_rejections(state, state.answering.revisions)
     backtracking = state.agent.backtracking
-    if switched is None and backtracking is not None and state.revisions > backtracking.revisions:
+    if (
+        switched is None
+        and backtracking is not None
+        and state.answering.revisions > backtracking.revisions
+    ):
         return escalations.end_approach(state, f"acceptance checks failed: {told}")
     failures = 0 if switched else state.ledger.failures_in_a_row + 1
     ledger = _count_retry(state).ledger.with_(failures_in_a_row=failures)
@@ -194,8 +207,8 @@ def _open_review(
         text = render_call(call)
     elif verdict.call_id:
         text = gates.text_of_call(state, verdict.call_id)
-    elif state.candidate is not None:
-        text = state.candidate.text
+    elif state.answering.candidate is not None:
+        text = state.answering.candidate.text
     else:
         text = gates.text_of(state, spec, verdict.subject)
     under_review = approvals.build_tripwire_subject(state, tripped, text, call)
@@ -220,7 +233,8 @@ def _select_unapproved_tripwires(
     return tuple(
         one
         for one in tripped
-        if _on_trip(state, one) != "ask" or approvals.objection(state, one) not in state.reviewed
+        if _on_trip(state, one) != "ask"
+        or approvals.objection(state, one) not in state.oversight.reviewed
     )
 
 

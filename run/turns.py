@@ -11,12 +11,13 @@ from holdfast.contracts.calls import (
     ToolResult,
     idempotency_key,
 )
-from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.model import ModelCall, ModelPurpose, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
-from holdfast.contracts.state import CallState, RunState
-from holdfast.contracts.transcript import TranscriptDigest, UserTurn
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.effects import EffectRecord
+from holdfast.contracts.state.run import RunState
+from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
 from holdfast.run.delegation import ceilings
@@ -67,7 +68,7 @@ def start_run(
         started_at=now,
         ceiling=run.ceiling,
         budget=run.budget,
-        known=run.known,
+        effects=EffectRecord(known=run.known),
         output_schema=run.output_schema,
         planning=run.mode == "plan",
     )
@@ -89,86 +90,16 @@ def choose_models(agent: AgentSnapshot, chosen: tuple[str, ...]) -> AgentSnapsho
     return agent.with_(models=chosen, routes=routes)
 
 
-def take_over_limits(run: RunInput, earlier: Carryover) -> RunInput:
-    """Return the input of a run with the limits of the one that it tries again."""
-    given = earlier.budget
-    if run.budget is not None:
-        given = run.budget if given is None else given.with_changes(run.budget)
-    kept = {"budget": given, "ceiling": earlier.ceiling, "known": earlier.known}
-    bound = earlier.brief.model_dump(include={"without_tools", "without_risks"})
-    return run.copy_with({**kept, **bound})
-
-
-def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
-    """
-    Begin with what a run left that is tried again: its words and what it did, never its approvals.
-
-    Whoever it worked for may approve as little here as in that one.
-    """
-    behind = TranscriptDigest(digest=earlier.origin)
-    state = state.with_(
-        brief=build_retry_brief(state.brief, earlier),
-        origin=behind.digest,
-        sent=behind,
-        head=behind,
-        items=(),
-        context_bytes=0,
-        summary=earlier.summary,
-        summarised_before=earlier.summarised_before,
-        call_marks=earlier.call_marks,
-        recorded=earlier.recorded,
-        planning=earlier.brief.mode == "plan",
-    )
-    return append_items(state, *earlier.items, _build_retry_notice(state, earlier))
-
-
-def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:
-    """Build what is kept of a run that tries another one again: all but who wants it, and how."""
-    left = earlier.brief
-    actors = (*asked.earlier_actors, *left.earlier_actors, left.actor)
-    lineage = {
-        "run_id": asked.retry_of.run_id if asked.retry_of else "",
-        "first_execution_run_id": earlier.first_execution_run_id,
-        "turn": asked.retry_of.turn if asked.retry_of else None,
-        "dry": asked.is_dry,
-    }
-    return RunMetadata.model_validate(
-        {
-            **left.model_dump(),
-            "actor": asked.actor,
-            "stream": left.stream if asked.stream is None else asked.stream,
-            "earlier_actors": tuple(dict.fromkeys(actors)),
-            "retry_of": lineage,
-            "regulated": asked.regulated or left.regulated,
-        }
-    )
-
-
-def _build_retry_notice(state: RunState, earlier: Carryover) -> UserTurn:
-    """Say where the words of the run end that is tried again or forked, and what it did."""
-    of = state.brief.retry_of
-    retried = of.run_id if of else ""
-    said = f"Run {retried} ended here ({earlier.reason}), and this run tries it again."
-    if of and of.turn:
-        said = f"Run {retried} went on from here, and this run takes its turn {of.turn} anew."
-    said = f"{said} What was approved in it is approved no more."
-    told = earlier.told
-    if state.brief.is_dry:
-        told = "No tool runs: calls are answered with what was recorded, any other is refused."
-    text = "\n\n".join(filter(None, (said, told)))
-    return UserTurn(text=text, origin="constraint")
-
-
 def append_steering(state: RunState) -> RunState:
     """Put what people said meanwhile behind the transcript, where the model will read it."""
-    if not state.steers or state.paused:
+    if not state.conversation.steers or state.chain.paused:
         return state
-    return append_items(state, *state.steers).with_(steers=())
+    return append_items(state, *state.conversation.steers).with_conversation(steers=())
 
 
 def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn") -> ModelCall:
     """Build the input of `call_model`: only what the model hasn't seen yet."""
-    left = len(state.agent.models) - state.model_index - 1
+    said, left = state.conversation, len(state.agent.models) - state.chain.model_index - 1
     hosted = bool(state.agent.hosted)
     return ModelCall(
         run_id=state.run_id,
@@ -176,19 +107,19 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
         app=state.agent.app,
         model=model,
         prefix=state.agent.prefix_digest,
-        origin=state.origin,
-        base=state.sent,
-        items=state.items[state.sent.length :],
-        head=state.head,
-        pruned_before=state.pruned_before,
+        origin=said.origin,
+        base=said.sent,
+        items=said.items[said.sent.length :],
+        head=said.head,
+        pruned_before=said.pruned_before,
         max_context_bytes=state.agent.max_context_bytes,
         strategy=state.brief.strategy,
         provider_state=_select_provider_state(state, model),
-        hidden=state.hidden,
-        summary=state.summary,
-        summarised_before=state.summarised_before,
+        hidden=said.hidden,
+        summary=said.summary,
+        summarised_before=said.summarised_before,
         purpose=purpose,
-        unheard=state.unheard,
+        unheard=state.chain.unheard,
         calls_left=budgets.calls_left(state.agent.budget, state.ledger) if hosted else None,
         patience=fallback.compute_max_wait(state.agent.fallback, models_left=left),
         stream=purpose == "turn" and state.streams_text,
@@ -199,7 +130,7 @@ def _select_provider_state(state: RunState, model: str) -> JsonObject:
     """Return what providers keep; nothing where another model has spoken since it was kept."""
     speaker = routing.find_speaker(state)
     moved = bool(state.agent.routes) and speaker not in {None, model}
-    return {} if moved else state.provider_state
+    return {} if moved else state.chain.provider_state
 
 
 def after_tools(
@@ -231,8 +162,8 @@ def after_tools(
         for call in state.calls
     )
     state = tool_results.record(
-        state.with_(
-            calls=calls, ledger=ledger, releases=_select_remaining_releases(state, calls, found)
+        state.with_(calls=calls, ledger=ledger).with_oversight(
+            releases=_select_remaining_releases(state, calls, found)
         ),
         ran,
         results,
@@ -258,7 +189,9 @@ def _select_remaining_releases(
     )
     over = {call.call.call_id for call in calls if call.result is not None}
     return tuple(
-        one for one in state.releases if (one.call_id not in over if one.call_id else not changed)
+        one
+        for one in state.oversight.releases
+        if (one.call_id not in over if one.call_id else not changed)
     )
 
 
@@ -296,18 +229,18 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
     done, unresolved = tool_results.split_by_outcome(state, whole=has_parent)
     result = RunResult(
         status=state.outcome or "failed",
-        answer=state.answer,
-        output=state.output,
+        answer=state.answering.answer,
+        output=state.answering.output,
         stop=state.stop,
         steps=state.ledger.steps,
         usage=state.ledger.usage.summary,
-        provider_state=_drop_private_keys(state.provider_state) or None,
-        confidence=state.confidence,
+        provider_state=_drop_private_keys(state.chain.provider_state) or None,
+        confidence=state.answering.confidence,
         model=(routing.find_speaker(state) if state.agent.routes else None) or state.model,
-        compensation=state.compensation,
+        compensation=state.effects.compensation,
         effects=done,
         unresolved=unresolved,
-        failures=state.attempts if has_parent else (),
+        failures=state.chain.attempts if has_parent else (),
         ledger=state.ledger if has_parent else None,
         summary=state.limit_summary,
     )
@@ -341,9 +274,9 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
 
 def _with_unresolved_calls(state: RunState, fresh: tuple[str, ...]) -> RunState:
     """Keep the latest writes of unknown outcome; that one was dropped is never forgotten."""
-    every = tuple(dict.fromkeys((*state.unresolved, *fresh)))
-    lost = state.lost or len(every) > KEEP_LAST_UNRESOLVED_CALLS
-    return state.with_(unresolved=every[-KEEP_LAST_UNRESOLVED_CALLS:], lost=lost)
+    every = tuple(dict.fromkeys((*state.effects.unresolved, *fresh)))
+    lost = state.effects.lost or len(every) > KEEP_LAST_UNRESOLVED_CALLS
+    return state.with_effects(unresolved=every[-KEEP_LAST_UNRESOLVED_CALLS:], lost=lost)
 
 
 def _has_unknown_effect(state: RunState, call: CallState, result: ToolResult) -> bool:
@@ -370,7 +303,7 @@ def charge(state: RunState, reply: ModelReply) -> RunState:
     hosted = sum(part.kind == "hosted_call" for part in reply.parts)
     ledger = budgets.after_model_call(state.ledger, reply.usage)
     ledger = ledger.with_(hosted_calls=ledger.hosted_calls + hosted)
-    return state.with_(ledger=ledger, provider_wait=None)
+    return state.with_(ledger=ledger).with_chain(provider_wait=None)
 
 
 def charge_broken_off(state: RunState) -> RunState:
@@ -384,7 +317,7 @@ def charge_broken_off(state: RunState) -> RunState:
 
 
 def _estimate_sent(state: RunState) -> CallUsage:
-    sent = (state.context_bytes + bounds.size(state.agent.prefix)) // _BYTES_PER_TOKEN
+    sent = (state.conversation.context_bytes + bounds.size(state.agent.prefix)) // _BYTES_PER_TOKEN
     facts = next((one for one in state.agent.facts if one.model == state.model), None)
     price = facts.input_price if facts else None
     cost = None if price is None else price * sent / _PRICED_TOKENS

@@ -22,7 +22,7 @@ from holdfast.contracts.signals import (
     ResolutionSignal,
     UsedToken,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, escalations, requests, tool_results
 from holdfast.run.summaries import find_sender
 from holdfast.run.transcript import halt
@@ -80,7 +80,7 @@ def select_for_escalation(state: RunState, now: datetime) -> tuple[ApprovalReque
     """Return the requests that go to a second group now, because the first let time pass."""
     return tuple(
         request
-        for request in state.requests
+        for request in state.oversight.requests
         if isinstance(request, ApprovalRequest | Review)
         and next_deadline(request) <= now < request.expires_at
     )
@@ -95,7 +95,7 @@ def after_timeout(state: RunState, now: datetime) -> RunState:
 
 def expire_requests(state: RunState, now: datetime) -> RunState:
     """Close what nobody decided in time: calls are denied, an escalated run stops."""
-    for request in state.requests:
+    for request in state.oversight.requests:
         if request.expires_at > now:
             continue
         state = requests.close_request(state, request, "expired", now)
@@ -114,11 +114,11 @@ def expire_requests(state: RunState, now: datetime) -> RunState:
 
 def keep_token(state: RunState, proof: Proof, now: datetime) -> RunState:
     """Keep the token of a signal about no request until nobody can use it again."""
-    kept = tuple(one for one in state.used_tokens if one.until > now)
+    kept = tuple(one for one in state.oversight.used_tokens if one.until > now)
     used = UsedToken(
         issuer=proof.issuer, token_id=proof.token_id, until=proof.verified_at + _TOKEN_MEMORY
     )
-    return state.with_(used_tokens=(*kept, used))
+    return state.with_oversight(used_tokens=(*kept, used))
 
 
 def record_refusal(
@@ -133,9 +133,9 @@ def record_refusal(
         at=now,
         code=disposition.code,
     )
-    return state.with_(
-        refused=(*state.refused, entry)[-KEEP_LAST_REFUSALS:],
-        refused_total=state.refused_total + 1,
+    return state.with_oversight(
+        refused=(*state.oversight.refused, entry)[-KEEP_LAST_REFUSALS:],
+        refused_total=state.oversight.refused_total + 1,
     )
 
 

@@ -43,7 +43,7 @@ from holdfast.contracts.signals import (
     ApprovalSignal,
     ResolutionSignal,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import replies, tool_calls, turns

@@ -22,7 +22,7 @@ from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.run import parts, turns, verdicts
 from holdfast.run.delegation.ceilings import bind_brief, find_ceiling, lower_limits
@@ -173,19 +173,19 @@ async def _wait_to_begin(run: RunContext) -> None:
         return _can_begin(run) or run.state.is_ending
 
     while not is_over():
-        waiting = run.state.requests
+        waiting = run.state.oversight.requests
         if not waiting:
-            await workflow.wait_condition(lambda: is_over() or bool(run.state.requests))
+            await workflow.wait_condition(lambda: is_over() or bool(run.state.oversight.requests))
             continue
         until = min(map(verdicts.next_deadline, waiting))
         await wait_for_people(
-            run, until, lambda seen=waiting: is_over() or run.state.requests != seen
+            run, until, lambda seen=waiting: is_over() or run.state.oversight.requests != seen
         )
 
 
 def _can_begin(run: RunContext) -> bool:
     """Whether nothing holds this run: what holds it holds its parts too."""
-    return not run.state.suspended and not run.state.requests
+    return not run.state.suspended and not run.state.oversight.requests
 
 
 async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:

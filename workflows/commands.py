@@ -19,7 +19,8 @@ from holdfast.contracts.decisions import ApprovalRequired, MayRun, decision_of, 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.guardrails import GuardrailResult, GuardrailSpec
 from holdfast.contracts.project import ProjectContext
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.policy.project import parse_argv
 from holdfast.run import authorization, disagreements, summaries, tool_results
@@ -77,8 +78,8 @@ async def run_command(
     run: RunContext, purpose: str, command: tuple[str, ...], seconds: float
 ) -> ToolResult:
     """Have a command run; that it isn't permitted is a result like any other."""
-    number = run.state.checks + 1
-    run.state = run.state.with_(checks=number)
+    number = run.state.guarding.checks + 1
+    run.state = run.state.with_guarding(checks=number)
     call = ToolCall(
         call_id=f"{purpose}~{number}",  # as no call of a model is named (replies.PLAIN_ID)
         name=RUN_COMMAND,

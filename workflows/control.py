@@ -56,7 +56,7 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
 
 
 async def _guard(run: RunContext, step: Guard) -> None:
-    seen = len(run.state.items)
+    seen = len(run.state.conversation.items)
     verdicts = await _claim_and_check(run, step.checks)
     if verdicts is None:
         if step.moment == "turn":  # they look at what people said as well
@@ -66,7 +66,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
     match step.moment:
         case "turn":
             state = tripwires.after_turn(run.state, verdicts, now)
-            run.state = state.with_(guarded=seen)
+            run.state = state.with_guarding(guarded=seen)
         case "calls":
             state = tripwires.after_calls(run.state, step.batch, verdicts, now)
             if gates.has_remote_check(step.checks):
@@ -90,7 +90,7 @@ async def _claim_and_check(
     run: RunContext, checks: tuple[gates.GuardrailCheck, ...]
 ) -> tuple[GuardrailVerdict, ...] | None:
     """Look, after other runs can find what this one is about to be at."""
-    held = (*run.state.held, *gates.build_new_claims(run.state, checks, workflow.now()))
+    held = (*run.state.guarding.held, *gates.build_new_claims(run.state, checks, workflow.now()))
     if len(json.dumps(held)) > MAX_HELD_CLAIMS_BYTES:
         full = "the run is at more resources than the server can search for"
         lost = [
@@ -102,8 +102,8 @@ async def _claim_and_check(
         rest = tuple(check for check in checks if check.spec.holds is None)
         found = await guarding.run_checks(run, rest)
         return None if found is None else (*lost, *found)
-    if held != run.state.held:
-        run.state = run.state.with_(held=held)
+    if held != run.state.guarding.held:
+        run.state = run.state.with_guarding(held=held)
         run_context.publish_claims(run.state)
     return await guarding.run_checks(run, checks)
 

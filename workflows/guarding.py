@@ -258,8 +258,8 @@ async def _run_agent(
                 return build_fail_closed_verdicts(one, left.reason)
             run.state = halt(run.state, left, workflow.now())
             break
-        number = run.state.checks + 1
-        run.state = run.state.with_(checks=number)
+        number = run.state.guarding.checks + 1
+        run.state = run.state.with_guarding(checks=number)
         part = f"{one.spec.name}-{number}"
         within = min(left.max_wall_time or one.spec.timeout, one.spec.timeout)
         left = left.with_(max_wall_time=within)

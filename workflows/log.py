@@ -10,7 +10,7 @@ from holdfast.contracts.approvals import (
     Verdict,
 )
 from holdfast.contracts.signals import Message
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run.limits.regulation import label_request
 from holdfast.run.summaries import find_decision, find_sender
 from holdfast.run.texts.requests import describe
@@ -91,9 +91,9 @@ def log_control(state: RunState, verdict: ControlVerdict) -> None:
 def describe_wait(state: RunState) -> str:
     """Say what a run at rest waits for."""
     if state.brief.regulated:
-        waits = list(map(label_request, state.requests))
+        waits = list(map(label_request, state.oversight.requests))
     else:
-        waits = _describe_requests(state.requests)
+        waits = _describe_requests(state.oversight.requests)
     return ", ".join([*waits, "resume"] if state.suspended else waits)
 
 

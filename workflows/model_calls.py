@@ -11,7 +11,7 @@ from holdfast.contracts.control import AttemptKind, ModelAttempt
 from holdfast.contracts.errors import PayloadTooLarge
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import (
     answers,
@@ -78,7 +78,7 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
     turn = f"turn {state.turns_taken + 1} · {model}"
     summary = turn if step.purpose == "turn" else f"{turn} · {step.purpose}"
     call = run.recorded.shorten(turns.build_model_call(state, model, step.purpose), state)
-    run.state = state.with_(unheard=True)
+    run.state = state.with_chain(unheard=True)
     try:
         with run.track_in_flight(f"model {model}"):
             return await failures.execute_activity(
@@ -126,7 +126,7 @@ async def _call_with_parallel_guardrails(
     sent before that ends, and one that is then cancelled can't be replayed where a query has
     divided the workflow task between them.
     """
-    seen, hosted = len(run.state.items), bool(run.state.agent.hosted)
+    seen, hosted = len(run.state.conversation.items), bool(run.state.agent.hosted)
     first = tuple(one for one in checks if one.spec.local or hosted)
     verdicts = await guarding.run_checks(run, first)
     if verdicts is None or run.state.is_ending or run.state.suspended:
@@ -139,12 +139,12 @@ async def _call_with_parallel_guardrails(
             await _cancel_and_charge(run, asking)
             return None
         if tripwires.find_tripwire(verdicts) is None:
-            run.state = run.state.with_(watched=seen)
+            run.state = run.state.with_guarding(watched=seen)
             return await _await_reply(run, asking)
         # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
         # task that the server has tried again can't be replayed, and the run would hang.
         await _cancel_and_charge(run, asking)
-    run.state = run.state.with_(watched=seen)
+    run.state = run.state.with_guarding(watched=seen)
     await guarding.record_tripwires(run, verdicts)
     before = run.state
     run.state = tripwires.after_turn(before, verdicts, workflow.now())
@@ -214,15 +214,16 @@ async def _apply_answer(
             run.state = replies.after_model(before, answer, now)
         case "plan":
             run.state = replies.after_plan(before, answer, now)
-            if run.state.approach is not None:
-                await run.record("approach", answers.redact(before, run.state.approach))
+            if run.state.approaches.current is not None:
+                await run.record("approach", answers.redact(before, run.state.approaches.current))
         case "closing":
             run.state = closing.after_closing(before, answer, now)
         case "summary":
             run.state = compaction.after_summary(replies.record_reply(before, answer), answer, now)
-            sizes = f"{before.context_bytes} → {run.state.context_bytes} bytes"
+            was, shown = before.conversation, run.state.conversation
+            sizes = f"{was.context_bytes} → {shown.context_bytes} bytes"
             await run.record("context summarised", sizes)
-    if before.provider_wait is not None:
+    if before.chain.provider_wait is not None:
         run_context.publish_status(run)
     await _record_changes(run, before)
     return None
@@ -250,8 +251,8 @@ async def _record_changes(run: RunContext, before: RunState) -> None:
     state = run.state
     if state.stop is not None and before.stop is None and state.outcome != "failed":
         await run.record(state.outcome or "stopped", state.stop.reason)
-    if state.attempts:
-        await run.record_switch(before, state.attempts[-1].kind)
+    if state.chain.attempts:
+        await run.record_switch(before, state.chain.attempts[-1].kind)
 
 
 def _is_at_retry_limit(state: RunState, error: FailureError) -> bool:
@@ -264,10 +265,10 @@ def _is_at_retry_limit(state: RunState, error: FailureError) -> bool:
 
 def _max_attempts(state: RunState) -> int:
     """Return how often this model is asked before its failure counts."""
-    left = len(state.agent.models) - state.model_index - 1
+    left = len(state.agent.models) - state.chain.model_index - 1
     return fallback.compute_max_attempts(
         state.agent.fallback,
         state.agent.budget,
-        models_left=left or (1 if state.provider_wait else 0),
+        models_left=left or (1 if state.chain.provider_wait else 0),
         usual=options.MAX_MODEL_ATTEMPTS,
     )

@@ -10,7 +10,7 @@ from temporalio.workflow import ActivityConfig
 from holdfast.activities.notifications import NotificationActivities
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.journal import Notice
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import escape_invisible, shorten
 from holdfast.run.texts.requests import describe, request_line
 from holdfast.workflows.run_context import RunContext, is_cancellation
@@ -39,12 +39,14 @@ async def notify(run: RunContext) -> None:
             if is_cancellation(error):
                 raise
             await run.record("nobody was told", request_line(request))
-        number = max(_number(request), run.state.notified)
-        run.state = run.state.with_(notified=number)
+        number = max(_number(request), run.state.oversight.notified)
+        run.state = run.state.with_oversight(notified=number)
 
 
 def _select_new_requests(state: RunState) -> tuple[Request, ...]:
-    return tuple(one for one in state.requests if _number(one) > state.notified)
+    return tuple(
+        one for one in state.oversight.requests if _number(one) > state.oversight.notified
+    )
 
 
 def _number(request: Request) -> int:

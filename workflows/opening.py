@@ -11,9 +11,9 @@ from holdfast.contracts.delegation.workers import FindWorker, OpenRun
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, RunInput
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import gates, tool_calls, turns
-from holdfast.run.earlier import recorded_results
+from holdfast.run.earlier import recorded_results, retries
 from holdfast.run.limits import regulation
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
@@ -37,13 +37,13 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     earlier, task_kind = None, given.task_kind
     if given.retry_of is not None:
         earlier = await _read_earlier_run(given, given.retry_of)
-        given, task_kind = turns.take_over_limits(given, earlier), earlier.brief.task_kind
+        given, task_kind = retries.take_over_limits(given, earlier), earlier.brief.task_kind
         given = given.copy_with({"regulated": given.regulated or earlier.brief.regulated})
     agent = await _open_agent(given, task_kind)
     given = given.copy_with({"regulated": given.regulated or agent.regulated})
     # Where opening took more than one workflow task, a replay knows only when the last one began.
     state = _build_state(given, agent, info)
-    run.state = state if earlier is None else turns.go_on_behind(state, earlier)
+    run.state = state if earlier is None else retries.go_on_behind(state, earlier)
     try:
         regulation.require_own_conversation(run.state.brief)
     except InvalidInput as error:

@@ -7,7 +7,7 @@ from holdfast.activities.project import ProjectActivities
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
 from holdfast.policy.project import render
@@ -54,7 +54,7 @@ async def open_project(run: RunContext) -> None:
 
 def _has_begun(state: RunState) -> bool:
     """Whether something was done or used before the project: who judges a goal does so first."""
-    return bool(state.effects or state.forgotten_effects) or state.ledger != Ledger()
+    return bool(state.effects.done or state.effects.forgotten) or state.ledger != Ledger()
 
 
 async def mark_checkpoint(run: RunContext) -> None:
@@ -86,7 +86,7 @@ async def roll_back(run: RunContext) -> None:
 
     Of a run that a person has stopped meanwhile nothing is taken back, nor its workspace.
     """
-    reason = run.state.dead_end
+    reason = run.state.approaches.dead_end
     await run.record("approach failed", reason)
     await wait_for_resume(run)  # as before whatever else is taken back
     workspace = backtracking.find_workspace_to_restore(run.state)

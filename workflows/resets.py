@@ -6,7 +6,8 @@ from temporalio import workflow
 
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Request, Review
 from holdfast.contracts.base import digest
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import requests
 from holdfast.workflows.run_context import RunContext
 
@@ -32,16 +33,16 @@ def after_reset(state: RunState, execution: str, now: datetime) -> RunState:
     What people said in the execution before may be sent again to this one: its requests must have
     other names.
     """
-    state = state.with_(
-        execution=execution, request_mark=f"{digest(execution)[:8]}-", reviewed=(), releases=()
+    state = state.with_(execution=execution).with_oversight(
+        request_mark=f"{digest(execution)[:8]}-", reviewed=(), releases=()
     )
-    waiting, closed = state.requests, state.closed
+    waiting, closed = state.oversight.requests, state.oversight.closed
     for request in waiting:
         state = requests.close_request(state, request, "withdrawn", now)
         state = requests.open_request(state, _reissue_request(state, request))
     about = {one.call_id for one in waiting if not isinstance(one, Escalation)}
     calls = tuple(_invalidate_call(call, about) for call in state.calls)
-    return state.with_(calls=calls, closed=closed)
+    return state.with_(calls=calls).with_oversight(closed=closed)
 
 
 def _invalidate_call(call: CallState, about: set[str]) -> CallState:
@@ -55,7 +56,7 @@ def _invalidate_call(call: CallState, about: set[str]) -> CallState:
 
 
 def _reissue_request(state: RunState, request: Request) -> Request:
-    name = state.next_request_id
+    name = state.oversight.next_request_id
     fresh = request.with_(request_id=name)
     if not isinstance(fresh, ApprovalRequest | Review):
         return fresh

@@ -14,7 +14,8 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.journal import AuditEvent
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
@@ -108,7 +109,7 @@ class RunContext:
     def requests(self) -> tuple[Request, ...]:
         """What waits for people, here and in the runs that work for this one."""
         parts = (one for theirs in self.relayed.values() for one in theirs)
-        return (*self.state.requests, *parts)
+        return (*self.state.oversight.requests, *parts)
 
     def end_part(self, part: str) -> None:
         """Forget a run that worked for this one, and what it waited for."""
@@ -184,7 +185,7 @@ class RunContext:
     async def record_switch(self, before: RunState, why: str) -> None:
         """Leave a line about a change of model, if there was one, and warn of it in the log."""
         model = self.state.model
-        if self.state.model_index > before.model_index:
+        if self.state.chain.model_index > before.chain.model_index:
             await self.record("model switched", f"{before.model} → {model}: {why}")
             log_warning("model.switched", self.state, model=model, left=before.model, why=why)
 
@@ -212,7 +213,7 @@ class RunContext:
 
 async def wait_for_people(run: RunContext, until: datetime, is_over: Callable[[], bool]) -> None:
     """Wait until it is over; where time is up first, escalate requests, or let them expire."""
-    waiting, regulated = run.state.requests, run.state.brief.regulated
+    waiting, regulated = run.state.oversight.requests, run.state.brief.regulated
     try:
         await workflow.wait_condition(
             is_over,
@@ -230,12 +231,12 @@ async def wait_for_people(run: RunContext, until: datetime, is_over: Callable[[]
 def publish_status(run: RunContext) -> None:
     """Show where the run stands, if that has changed; each change is one event."""
     state, regulated = run.state, run.state.brief.regulated
-    details = run_details(_summarise(state), state.requests, regulated=regulated)
+    details = run_details(_summarise(state), state.oversight.requests, regulated=regulated)
     workflow.set_current_details(details)
     if not state.agent.search_attributes:
         return
     shown = workflow.info().typed_search_attributes
-    waiting = list(requests.pending_keywords(state.requests, regulated=regulated))
+    waiting = list(requests.pending_keywords(state.oversight.requests, regulated=regulated))
     wanted = (
         *(
             key.value_set(value)
@@ -264,7 +265,7 @@ def _summarise(state: RunState) -> str:
     """Say what the run is; the goal of a part may be an answer that nobody may read yet."""
     if state.session is not None:
         return summarise_run(state.agent.name, f"session {state.run_id}")
-    match state.items[0]:
+    match state.conversation.items[0]:
         case UserTurn(text=goal) if not (state.brief.withheld or state.brief.regulated):
             return summarise_run(state.agent.name, goal)
         case _:
@@ -275,7 +276,7 @@ def publish_claims(state: RunState) -> None:
     """Say which resources the run is at, so that others find it by them."""
     if state.agent.resources_searchable:
         workflow.upsert_search_attributes(  # pyright: ignore[reportUnknownMemberType] -- as above
-            [RESOURCES.value_set(list(state.held))]
+            [RESOURCES.value_set(list(state.guarding.held))]
         )
 
 

@@ -43,7 +43,7 @@ async def run_tier(run: RunContext) -> None:
     if checks := gates.select_parallel_checks(run.state):
         await _run_checks_first(run, checks)
         return
-    tier = find_next_tier(require_tiers(run.state), run.state.tier)
+    tier = find_next_tier(require_tiers(run.state), run.state.parts.tier)
     agent = agent_names(require_tiers(run.state), tier)
     match await _try_tier(run, tier):
         case _ if run.state.is_ending:
@@ -57,7 +57,7 @@ async def run_tier(run: RunContext) -> None:
         case TierFailure(reason) as failed:
             run.state = after_failure(run.state, tier, failed)
             await run.record("tier failed", f"{TIER_NAMES[tier]} ({agent}): {reason}")
-            if find_next_tier(require_tiers(run.state), run.state.tier) >= len(TIER_NAMES):
+            if find_next_tier(require_tiers(run.state), run.state.parts.tier) >= len(TIER_NAMES):
                 stop = build_exhausted_stop(run.state)
                 run.state = escalations.give_up(run.state, stop, workflow.now(), escalations.TIERS)
     await run.record_end()
@@ -65,12 +65,12 @@ async def run_tier(run: RunContext) -> None:
 
 async def _run_checks_first(run: RunContext, checks: tuple[gates.GuardrailCheck, ...]) -> None:
     """Have guardrails look first that look beside a model: what others do can't wait for them."""
-    seen = len(run.state.items)
+    seen = len(run.state.conversation.items)
     verdicts = await guarding.run_checks(run, checks)
     if verdicts is None:
         return
     await guarding.record_tripwires(run, verdicts)
-    watched = run.state.with_(watched=seen)
+    watched = run.state.with_guarding(watched=seen)
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())
     await run.record_end()
 
@@ -80,7 +80,7 @@ async def _try_tier(run: RunContext, tier: int) -> TierOutcome:
     tiers, left = require_tiers(run.state), run.remaining()
     if isinstance(left, Stop):
         return TierFailure(left.reason, "not begun")
-    number, goal = run.state.tier_attempts, render_goal(run.state)
+    number, goal = run.state.parts.tier_attempts, render_goal(run.state)
     if TIER_NAMES[tier] == "decomposed" and tiers.decomposed is not None:
         return await _run_decomposition(run, tiers.decomposed, number, left)
     part = f"{number}-{TIER_NAMES[tier]}"
@@ -92,7 +92,7 @@ async def _run_decomposition(
     run: RunContext, tier: Decomposition, number: int, left: Budget
 ) -> TierOutcome:
     """Have the subtasks done that aren't: all of a new plan, or those that failed before."""
-    if not run.state.subtasks:
+    if not run.state.parts.subtasks:
         asked = tiers.render_plan_prompt(render_goal(run.state), tier.most)
         child = ChildTask(f"{number}-plan", tier.planner, asked, left)
         match classify_result(await run_child(run, child)):
@@ -105,12 +105,12 @@ async def _run_decomposition(
         if isinstance(planned, str):
             return TierFailure(f"no plan: {answers.redact(run.state, planned)}")
         fresh = tuple(Subtask(task=task) for task in planned)
-        run.state = run.state.with_(subtasks=fresh)
+        run.state = run.state.with_parts(subtasks=fresh)
     return await _run_subtasks(run, tier.worker, number)
 
 
 async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcome:
-    subtasks, goal = run.state.subtasks, render_goal(run.state)
+    subtasks, goal = run.state.parts.subtasks, render_goal(run.state)
     waiting = [place for place, one in enumerate(subtasks) if one.answer is None]
     share = split_budget(run.remaining(), len(waiting))
     if isinstance(share, Stop):
@@ -131,5 +131,5 @@ async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcom
         found[place] if one.answer is None else one.answer for place, one in enumerate(subtasks)
     ]
     kept = tiers.with_answers(subtasks, ends)
-    run.state = run.state.with_(subtasks=kept)
+    run.state = run.state.with_parts(subtasks=kept)
     return combine_subtasks(run.state, [one.task for one in subtasks], ends)

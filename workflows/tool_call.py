@@ -26,7 +26,8 @@ from holdfast.contracts.calls import (
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, RunInSandbox
 from holdfast.contracts.delegation.workers import FindWorker
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import RetryRule, Risk, ToolContract
@@ -237,7 +238,7 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
     undone: list[str] = []
     not_undone: list[str] = []
     await _wait_until_over(run)
-    for index, effect in reversed(tuple(enumerate(run.state.effects))):
+    for index, effect in reversed(tuple(enumerate(run.state.effects.done))):
         if effect.reported:
             continue
         if not effect.local:
@@ -254,7 +255,7 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
         if not effect.local:
             await run.record("not undone" if flaw else "undone", effect.summary + flaw)
         (not_undone if flaw else undone).append(effect.summary + flaw)
-    if (lost := run.state.forgotten_effects) > 0:
+    if (lost := run.state.effects.forgotten) > 0:
         not_undone.append(f"{lost} earlier changes, which only history knows one by one")
     return Compensation(undone=tuple(undone), not_undone=tuple(not_undone))
 
@@ -265,7 +266,7 @@ async def _wait_until_over(run: RunContext) -> None:
 
     Its worker may be cut off but alive: what is taken back before it has happened stands.
     """
-    lost = [one for one in run.state.effects if one.time_limit and not one.reported]
+    lost = [one for one in run.state.effects.done if one.time_limit and not one.reported]
     if not lost:
         return
     longest = max(options.longest_call(one.time_limit, sandboxed=one.sandboxed) for one in lost)

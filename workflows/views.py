@@ -12,7 +12,7 @@ from holdfast.contracts.control import Waiting
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.run import ReportedStatus, StatusReport
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
 from holdfast.run.limits import routing
 from holdfast.run.step import goals
@@ -56,7 +56,7 @@ def find_status(state: RunState, in_flight: tuple[str, ...] = ()) -> ReportedSta
         return "suspending" if in_flight else "suspended"
     if state.is_idle:
         return "idle"
-    return "waiting" if state.requests or state.provider_wait else "running"
+    return "waiting" if state.oversight.requests or state.chain.provider_wait else "running"
 
 
 def status(
@@ -73,18 +73,18 @@ def status(
         actor=state.brief.actor,
         status=find_status(state, in_flight),
         in_flight=in_flight,
-        waits_for=tuple(map(request_line, (*state.requests, *relayed))),
+        waits_for=tuple(map(request_line, (*state.oversight.requests, *relayed))),
         waiting=_build_waiting(state) or wait,
         step=state.ledger.steps,
         budget=state.agent.budget,
         model=routing.find_model(state),
-        answer=None if state.brief.withheld else state.answer,
+        answer=None if state.brief.withheld else state.answering.answer,
         stop=state.stop,
         started_at=state.started_at,
-        transcript_digest=None if state.withholds else digest(state.head.digest),
-        refused=state.refused,
-        refused_total=state.refused_total,
-        notes=state.notes,
+        transcript_digest=None if state.withholds else digest(state.conversation.head.digest),
+        refused=state.oversight.refused,
+        refused_total=state.oversight.refused_total,
+        notes=state.chain.notes,
         retry_of=state.brief.retry_of,
         signed=state.agent.signed,
         planning=state.planning,
@@ -93,7 +93,7 @@ def status(
 
 
 def _build_waiting(state: RunState) -> Waiting | None:
-    wait = state.provider_wait
+    wait = state.chain.provider_wait
     if wait is None or state.outcome is not None:
         return None
     return Waiting(reason=wait_line(wait), until=wait.until)
@@ -159,9 +159,9 @@ def context_page(state: RunState, query: ContextQuery) -> TranscriptPage:
 
     Only who has the input of that call knows its digest, which stands in no answer to a query.
     """
-    if query.digest != state.head.digest:
+    if query.digest != state.conversation.head.digest:
         raise ApplicationError("that is not the digest of the call under way")
-    return _transcript(state.items, query)
+    return _transcript(state.conversation.items, query)
 
 
 def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryover:
@@ -173,7 +173,7 @@ def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryo
     """
     if state.brief.retry_of is not None and not state.agent.prefix_digest:
         raise ApplicationError(f"it never began: retry {state.brief.retry_of.run_id!r} itself")
-    proofs = {state.sent.digest, state.head.digest} - {""}
+    proofs = {state.conversation.sent.digest, state.conversation.head.digest} - {""}
     if not state.withholds or query.digest in proofs:
         return left
     items = tuple(_redact_item(item, _PEOPLE_ORIGINS) for item in left.items)
@@ -189,13 +189,13 @@ def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> Transcri
 
 def _redact_items(state: RunState) -> tuple[TranscriptItem, ...]:
     if not state.withholds:
-        return state.items
+        return state.conversation.items
     told = frozenset[str]() if state.brief.withheld else _PEOPLE_ORIGINS
-    answered = state.answer is not None and not state.brief.withheld
-    released = len(state.items) - 1 if answered else None
+    answered = state.answering.answer is not None and not state.brief.withheld
+    released = len(state.conversation.items) - 1 if answered else None
     return tuple(
         _without_parts(item) if place == released else _redact_item(item, told)
-        for place, item in enumerate(state.items)
+        for place, item in enumerate(state.conversation.items)
     )
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from holdfast.contracts.base import Contract
 from holdfast.contracts.sessions.messages import ConversationTurn
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 
 
 class ArchivedSession(Contract):

@@ -11,9 +11,10 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.calls import Draft, ToolSuccess
 from holdfast.contracts.delegation.carryover import Carryover
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn
-from holdfast.run import turns
+from holdfast.run.earlier import retries
 from holdfast.run.requests import describe_opening
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
@@ -27,13 +28,15 @@ def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> No
     """Begin with the state that was carried over: the turn in progress, and what waits."""
     chronicle.started_at = state.started_at
     chronicle.brief, chronicle.agent = state.brief, state.agent
-    chronicle.goal = next((item.text for item in state.items if item.kind == "user"), "")
+    chronicle.goal = next(
+        (item.text for item in state.conversation.items if item.kind == "user"), ""
+    )
     if state.suspended:
         chronicle.holds[_BEFORE] = "suspend", ""
-    chronicle.approaches += state.approaches
+    chronicle.approaches += state.approaches.failed
     if state.calls:
         chronicle.add(_build_turn(state, now))
-    for request in state.requests:
+    for request in state.oversight.requests:
         chronicle.open_request(_build_request(state, request))
     for call in state.calls:
         _restore_approvals(chronicle, call)
@@ -44,13 +47,16 @@ def take_over(chronicle: TraceBuilder, left: Carryover | None) -> None:
     if left is None:
         return
     if chronicle.brief is not None:
-        chronicle.brief = turns.build_retry_brief(chronicle.brief, left)
+        chronicle.brief = retries.build_retry_brief(chronicle.brief, left)
     chronicle.goal = next((item.text for item in left.items if item.kind == "user"), "")
     chronicle.budgets[:0] = [left.budget] if left.budget else []
 
 
 def _build_turn(state: RunState, now: datetime) -> Turn:
-    said = next((item for item in reversed(state.items) if isinstance(item, AssistantTurn)), None)
+    said = next(
+        (item for item in reversed(state.conversation.items) if isinstance(item, AssistantTurn)),
+        None,
+    )
     return Turn(
         key="carried",
         number=state.ledger.turns,
@@ -72,7 +78,7 @@ def _build_call(state: RunState, carried: CallState, key: str, now: datetime) ->
     if carried.draft is not None:
         course.append(_build_draft_call(carried.draft, key, now))
     if carried.ruling is not None:
-        about = (one for one in state.requests if isinstance(one, ApprovalRequest))
+        about = (one for one in state.oversight.requests if isinstance(one, ApprovalRequest))
         policy = next((one.policy for one in about if one.call_id == call_id), "")
         course.append(DecisionTrace(ruling=carried.ruling, policy=policy, at=now))
     return Call(

@@ -16,7 +16,7 @@ from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.journal import Journal
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.sessions.messages import SessionInput
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.run import tool_results
 from holdfast.run.summaries import find_provider_wait

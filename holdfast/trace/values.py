@@ -13,7 +13,7 @@ from holdfast.contracts.guardrails import ACTIVITY_PREFIX
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.model import ModelPurpose, StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import Part
 from holdfast.contracts.usage import CallUsage

@@ -19,7 +19,8 @@ from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.run import AgentSnapshot, RunMetadata
 from holdfast.contracts.sessions.state import SessionState
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers
@@ -43,7 +44,7 @@ class PreparedHandoff(NamedTuple):
 
 def find_refusal(state: RunState, call: CallState) -> ToolFailure | None:
     """Say why the run isn't handed over again, if it isn't."""
-    if state.handoffs < MAX_HANDOFFS:
+    if state.parts.handoffs < MAX_HANDOFFS:
         return None
     reason = f"the run was handed over {MAX_HANDOFFS} times, and no more may be"
     return ToolFailure.of(call.call, "denied", "permission_denied", reason, "answer yourself")
@@ -174,26 +175,25 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
         receiver = receiver.copy_with({"output_schema": state.output_schema})
         receiver = receiver.with_(prefix_digest=receiver.prefix.digest)
     counts = receiver.review == state.agent.review
-    fresh = state.with_(
-        agent=receiver,
-        reviewed=state.reviewed if counts else (),
-        releases=state.releases if counts else (),
-        brief=ceilings.bind_brief(_bind_brief(state), ceiling),
-        ceiling=ceilings.lower_ceiling(state.ceiling, _find_limits(ceiling)),
-        session=_limit_session(state, prepared.receiver, ceiling),
-        handoffs=state.handoffs + 1,
-        journal=(*state.journal, prepared.record),
-        provider_state={},
-        model_index=0,
-        unheard=False,
-        paused=False,
-        guarded=0,
-        watched=0,
-        checkpoint=None,
-        approach=None,
-        output_retries=0,
-        revisions=0,
-        provider_wait=None,
+    fresh = (
+        state.with_(
+            agent=receiver,
+            brief=ceilings.bind_brief(_bind_brief(state), ceiling),
+            ceiling=ceilings.lower_ceiling(state.ceiling, _find_limits(ceiling)),
+            session=_limit_session(state, prepared.receiver, ceiling),
+            journal=(*state.journal, prepared.record),
+        )
+        .with_oversight(
+            reviewed=state.oversight.reviewed if counts else (),
+            releases=state.oversight.releases if counts else (),
+        )
+        .with_parts(handoffs=state.parts.handoffs + 1)
+        .with_chain(
+            provider_state={}, model_index=0, unheard=False, paused=False, provider_wait=None
+        )
+        .with_guarding(guarded=0, watched=0)
+        .with_approaches(checkpoint=None, current=None)
+        .with_answering(output_retries=0, revisions=0)
     )
     return measure_context(append_items(fresh, UserTurn(text=prepared.words, origin="notice")))
 

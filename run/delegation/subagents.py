@@ -10,7 +10,8 @@ from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
 from holdfast.contracts.control import Delegation, Effect
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolContract
 from holdfast.run.limits import budgets

@@ -13,7 +13,7 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AgentSnapshot
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem
 
 MAX_RECORDED_BYTES = 300_000

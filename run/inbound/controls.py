@@ -12,7 +12,7 @@ from holdfast.contracts.signals import (
     StopSignal,
     SuspensionSignal,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, turns

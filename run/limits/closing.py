@@ -4,7 +4,7 @@ from datetime import datetime
 
 from holdfast.contracts.control import Candidate, LimitSummary
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
@@ -21,7 +21,7 @@ _REQUEST = UserTurn(
 
 def request_closing(state: RunState) -> RunState:
     """Ask the model for its last words."""
-    return state if state.items[-1:] == (_REQUEST,) else append_items(state, _REQUEST)
+    return state if state.conversation.items[-1:] == (_REQUEST,) else append_items(state, _REQUEST)
 
 
 def after_closing(state: RunState, reply: ModelReply, now: datetime) -> RunState:
@@ -35,7 +35,9 @@ def after_closing(state: RunState, reply: ModelReply, now: datetime) -> RunState
     if stop is None or reply.stop != "end_turn" or not reply.text.strip():
         return _end(kept, stop, now)
     summary = LimitSummary(text=reply.text, model=reply.model, usage=reply.usage)
-    fresh = kept.with_(candidate=Candidate(text=reply.text), closing=stop, limit_summary=summary)
+    fresh = kept.with_(closing=stop, limit_summary=summary).with_answering(
+        candidate=Candidate(text=reply.text)
+    )
     return answers.release_if_clear(fresh)
 
 

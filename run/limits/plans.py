@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.contracts.run import AgentSnapshot
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import UserTurn
 
 _PLAN_TOOL = "submit_plan"

@@ -7,14 +7,14 @@ one whose model has just failed is left out: then the chain is asked.
 """
 
 from holdfast.contracts.control import Route
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 
 
 def choose_model(state: RunState) -> str:
     """Return the model that the next turn asks."""
     routed = (one.model for one in state.agent.routes if _holds(one, state))
-    return next(routed, state.agent.models[state.model_index])
+    return next(routed, state.agent.models[state.chain.model_index])
 
 
 def find_model(state: RunState) -> str | None:
@@ -26,7 +26,9 @@ def find_model(state: RunState) -> str | None:
 
 def find_speaker(state: RunState) -> str | None:
     """Return the model that spoke last; null before the first turn."""
-    spoken = (one.model for one in reversed(state.items) if isinstance(one, AssistantTurn))
+    spoken = (
+        one.model for one in reversed(state.conversation.items) if isinstance(one, AssistantTurn)
+    )
     return next(spoken, None)
 
 
@@ -47,13 +49,13 @@ def _holds(route: Route, state: RunState) -> bool:
 
 def _fails_now(route: Route, state: RunState) -> bool:
     return any(
-        one.model == route.model and one.turn >= state.turns_taken for one in state.attempts
+        one.model == route.model and one.turn >= state.turns_taken for one in state.chain.attempts
     )
 
 
 def _called_last(state: RunState) -> set[str]:
     """Return the tools that the turn before called; people may have spoken since."""
-    for item in reversed(state.items):
+    for item in reversed(state.conversation.items):
         match item:
             case ToolTurn(results=results):
                 return {result.name for result in results}

@@ -5,7 +5,7 @@ from holdfast.contracts.sessions.bounds import (
     MAX_CARRIED_CONVERSATION_BYTES,
     MAX_CARRIED_OUTCOMES_BYTES,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 
 
 def carry_session(state: RunState) -> RunState:

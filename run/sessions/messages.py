@@ -6,7 +6,6 @@ from holdfast.contracts import bounds
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.control import MAX_EARLIER_ACTORS
-from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.journal import MessageEnded, MessageRefused, MessageTaken
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.bounds import (
@@ -22,7 +21,9 @@ from holdfast.contracts.sessions.messages import (
 )
 from holdfast.contracts.sessions.state import EndedMessage, QueuedMessage, SessionState
 from holdfast.contracts.signals import CloseSignal, MessageOutcome, OutcomeCode
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.answering import Answering
+from holdfast.contracts.state.approaches import Approaches
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ItemRange, UserTurn
 from holdfast.run import parts, turns, verdicts
@@ -117,7 +118,7 @@ def find_message_state(state: RunState, message_id: str) -> MessageState:
     session = require_session(state)
     current = session.current
     if current is not None and current.message_id == message_id:
-        rests = state.requests or state.provider_wait or state.suspended
+        rests = state.oversight.requests or state.chain.provider_wait or state.suspended
         return "waiting" if rests else "working"
     if any(one.message_id == message_id for one in session.waiting):
         return "queued"
@@ -161,10 +162,9 @@ def take_message(state: RunState, now: datetime) -> RunState:
         agent=state.agent.with_(budget=limits),
         ceiling=ceiling,
         ledger=Ledger(),
-        handoffs=0,
         started_at=now,
         journal=(*state.journal, told),
-    )
+    ).with_parts(handoffs=0)
     state = append_items(_name_actors(state), UserTurn(text=message.text, origin="message"))
     return halt(state, left, now) if isinstance(left, Stop) else state
 
@@ -192,7 +192,7 @@ def end_message(state: RunState, now: datetime) -> RunState:
     message = session.current
     if message is None:  # it ended while nothing was worked on: too large to go on
         why = state.stop.reason if state.stop else "it ended"
-        return _reset_work(close(state, why).with_(known=()))
+        return _reset_work(close(state, why).with_effects(known=()))
     result = turns.build_result(state)
     answered = ConversationTurn(
         role="assistant",
@@ -236,28 +236,32 @@ def _refuse_late_words(state: RunState, now: datetime) -> RunState:
         reason="the work on the message ended before a model read it: say it in a message",
         code="over",
     )
-    if not state.steers:
+    if not state.conversation.steers:
         return state
-    for _ in state.steers:
+    for _ in state.conversation.steers:
         state = verdicts.record_refusal(state, "steer", late, now)
     told = MessageRefused(
-        signal="steer", digest="", reason=late.reason, code="over", count=len(state.steers)
+        signal="steer",
+        digest="",
+        reason=late.reason,
+        code="over",
+        count=len(state.conversation.steers),
     )
     return state.with_(journal=(*state.journal, told))
 
 
 def _settle_transcript(state: RunState, status: str) -> RunState:
     """Hide what no model may read any more, and say what was done where no answer says it."""
-    end = len(state.items)
+    end = len(state.conversation.items)
     places = (at for at in range(end - 1, -1, -1) if _is_message(state, at))
     begin = next(places, end)
-    hidden = state.hidden
+    hidden = state.conversation.hidden
     if status == "blocked":
         hidden = (*hidden, ItemRange(begin=begin, end=end))
-    elif state.paused:
+    elif state.chain.paused:
         hidden = (*hidden, ItemRange(begin=end - 1, end=end))
-    if hidden != state.hidden:
-        state = measure_context(state.with_(hidden=hidden))
+    if hidden != state.conversation.hidden:
+        state = measure_context(state.with_conversation(hidden=hidden))
     if status == "completed":
         return state
     told = (f"(The work on this message ended without an answer: {status}.)",)
@@ -266,54 +270,32 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
 
 
 def _is_message(state: RunState, place: int) -> bool:
-    item = state.items[place]
+    item = state.conversation.items[place]
     return isinstance(item, UserTurn) and item.origin == "message"
 
 
 def _reset_work(state: RunState) -> RunState:
     """Forget what belongs to the work on one message; what it did is known from now on."""
-    end = len(state.items)
-    return state.with_(
-        known=parts.build_session_effects(state),
-        calls=(),
-        requests=(),
-        steers=(),
-        unread=0,
-        paused=False,
-        guarded=end,
-        watched=end,
-        tripped=None,
-        dead_end="",
-        held=(),
-        candidate=None,
-        output_retries=0,
-        revisions=0,
-        reviewed=(),
-        releases=(),
-        acknowledged=(),
-        signals=Signals(),
-        confidence=None,
-        effects=(),
-        forgotten_effects=0,
-        compensation=None,
-        attempts=(),
-        provider_wait=None,
-        model_index=0,
-        approaches=(),
-        approach=None,
-        checkpoint=None,
-        failed_summaries=0,
-        tier=0,
-        tier_failure="",
-        subtasks=(),
-        answer=None,
-        output=None,
-        stopping=None,
-        stop=None,
-        outcome=None,
-        grading="",
-        checked=(),
-        progress="",
+    end = len(state.conversation.items)
+    return (
+        state.with_(
+            calls=(),
+            stopping=None,
+            stop=None,
+            outcome=None,
+            grading="",
+            progress="",
+            answering=Answering(),
+            approaches=Approaches(),
+        )
+        .with_effects(
+            known=parts.build_session_effects(state), done=(), forgotten=0, compensation=None
+        )
+        .with_oversight(requests=(), reviewed=(), releases=(), acknowledged=())
+        .with_conversation(steers=(), unread=0, failed_summaries=0)
+        .with_chain(paused=False, attempts=(), provider_wait=None, model_index=0)
+        .with_guarding(guarded=end, watched=end, held=())
+        .with_parts(tier=0, tier_failure="", subtasks=())
     )
 
 

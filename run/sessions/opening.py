@@ -7,7 +7,10 @@ from holdfast.contracts.run import AgentSnapshot, RunMetadata
 from holdfast.contracts.sessions.archive import ArchivedSession
 from holdfast.contracts.sessions.messages import SessionInput, SessionResult
 from holdfast.contracts.sessions.state import SessionState
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.effects import EffectRecord
+from holdfast.contracts.state.parts import Parts
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import parts
 from holdfast.run.delegation.ceilings import lower_ceiling
@@ -77,30 +80,17 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
     return state.with_(
         brief=state.brief.copy_with({"regulated": regulated}),
         session=session,
-        origin=left.origin,
-        sent=left.sent,
-        head=left.head,
-        items=left.items,
-        context_bytes=left.context_bytes,
-        summary=left.summary,
-        summarised_before=left.summarised_before,
-        guarded=left.guarded,
-        watched=left.watched,
         call_marks=left.call_marks,
         planned=left.planned,
-        delegated=left.delegated,
-        known=left.known,
-        unresolved=left.unresolved,
-        lost=left.lost,
-        used_tokens=left.used_tokens,
-        closed=left.closed,
-        requests_made=left.requests_made,
-        request_mark=left.request_mark,
-        notified=left.notified,
-        checks=left.checks,
-        tier_attempts=left.tier_attempts,
-        refused=left.refused,
-        refused_total=left.refused_total,
+        conversation=left.conversation.with_(
+            pruned_before=0, hidden=(), failed_summaries=0, steers=(), unread=0
+        ),
+        guarding=left.guarding.with_(held=()),
+        effects=EffectRecord(
+            known=left.effects.known, unresolved=left.effects.unresolved, lost=left.effects.lost
+        ),
+        oversight=left.oversight.with_(requests=(), reviewed=(), releases=(), acknowledged=()),
+        parts=Parts(tier_attempts=left.parts.tier_attempts, delegated=left.parts.delegated),
     )
 
 
@@ -124,7 +114,7 @@ def leave_session(
             why = Stop.because(StopReason.SESSION_CLOSED, "it was ended from outside")
             state = halt(state, why, now)
         state = end_message(state, now)
-    left = state.with_(journal=(), provider_state={}, suspended=False)
+    left = state.with_(journal=(), suspended=False).with_chain(provider_state={})
     return ArchivedSession(
         tenant=state.brief.tenant,
         session_id=state.run_id,

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from holdfast.contracts.calls import ToolCall, ToolResult, ToolSuccess
 from holdfast.contracts.control import CheckReport, GoalReport
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import answers
 
 _PROGRESS_TOOL = "report_progress"
@@ -33,7 +34,7 @@ def note_progress(
 
 def build_report(state: RunState) -> GoalReport:
     """Say what the run is for, and how far it is, as far as that may be told yet."""
-    found = {verdict.guardrail: verdict for verdict in state.checked}
+    found = {verdict.guardrail: verdict for verdict in state.answering.checked}
     return GoalReport(
         objective=answers.redact_goal(state),
         done_when=tuple(

@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from holdfast.contracts.guardrails import Subject
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import turns
 from holdfast.run.gates import GuardrailCheck
@@ -22,9 +22,9 @@ def select_run_checks(state: RunState) -> tuple[GuardrailCheck, ...]:
 
 def _build_subject(state: RunState) -> Subject:
     """Return the work on a goal; in a session that on its latest message."""
-    ends = range(len(state.items), 0, -1)
-    begin = next((end - 1 for end in ends if _is_message(state.items[end - 1])), 0)
-    items = state.items[begin:]
+    ends = range(len(state.conversation.items), 0, -1)
+    begin = next((end - 1 for end in ends if _is_message(state.conversation.items[end - 1])), 0)
+    items = state.conversation.items[begin:]
     said = [item for item in items if isinstance(item, AssistantTurn)]
     return Subject(
         kind="run",

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.control import Gate, ProviderWait
 from holdfast.contracts.model import ModelPurpose
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.stops import Stop
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.gates import GuardrailCheck

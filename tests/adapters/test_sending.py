@@ -58,9 +58,11 @@ async def test_aborted_turn_can_be_gone_on_from(
     )
 
     aborted = halt(asked, Stop(reason="cancelled by dana", detail="", next_safe_action=""), NOW)
-    second = await adapter.respond(say.request(samples.MODEL, *aborted.items, say.STEERED))
+    second = await adapter.respond(
+        say.request(samples.MODEL, *aborted.conversation.items, say.STEERED)
+    )
 
-    assert [item.kind for item in aborted.items] == ["user", "assistant", "tool"]
+    assert [item.kind for item in aborted.conversation.items] == ["user", "assistant", "tool"]
     assert second.events == (FinalAnswer(content="In Köln."),)
     assert json.dumps(provider.requests[1].body).count("cancelled by dana") == 2
 

@@ -4,7 +4,7 @@ import dataclasses
 from datetime import timedelta
 
 from holdfast.contracts.decisions import Decided
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state.calls import CallState
 from holdfast.run import tool_calls
 from tests.asking import in_run
 from tests.attacks.test_old_approvals import about, deciding

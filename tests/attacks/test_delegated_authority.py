@@ -102,9 +102,9 @@ def test_nobody_hands_over_without_end() -> None:
     state = asked_for(a_call("transfer_to_billing", goal="once more"))
     (asked,) = state.calls
 
-    refused = find_refusal(state.with_(handoffs=MAX_HANDOFFS), asked)
+    refused = find_refusal(state.with_parts(handoffs=MAX_HANDOFFS), asked)
 
-    assert find_refusal(state.with_(handoffs=MAX_HANDOFFS - 1), asked) is None
+    assert find_refusal(state.with_parts(handoffs=MAX_HANDOFFS - 1), asked) is None
     assert refused is not None
     assert (refused.status, refused.reason) == (
         "denied",

@@ -12,7 +12,7 @@ from holdfast.contracts.errors import AppError
 from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.sessions.messages import MessageSignal, SessionInput
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.guardrails import review_approval
 from holdfast.run.delegation.handoffs import (
@@ -166,11 +166,13 @@ def test_what_was_reviewed_for_the_sender_is_no_stricter_review(
 ) -> None:
     """A plain approval of a domain is none of who takes two people, a group, or signatures."""
     # HO-08
-    state = a_state().with_(reviewed=("domain:payments",))
+    state = a_state().with_oversight(reviewed=("domain:payments",))
     agent = Agent(name="b", instructions="x", models=["scripted:a"], review=takes)
     prepared = PreparedHandoff(agent.snapshot(), a_record_of_handoff(state), "go on")
 
-    assert hand_over(state, prepared).reviewed == (("domain:payments",) if counts else ())
+    assert hand_over(state, prepared).oversight.reviewed == (
+        ("domain:payments",) if counts else ()
+    )
 
 
 @pytest.mark.parametrize(

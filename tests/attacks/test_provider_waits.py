@@ -9,7 +9,7 @@ import pytest
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.run import StatusReport
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run.limits import fallback
 from holdfast.runner import build_replayer
 from holdfast.workflows import options, views

@@ -182,7 +182,7 @@ def test_words_that_no_model_has_read_are_told_as_refused() -> None:
     said = MessageSignal(message_id="m-1", text="hello")
     state, _ = messages.accept_message(state, said, NOW)
     words = (UserTurn(text="a", origin="steer"), UserTurn(text="b", origin="steer"))
-    state = messages.take_message(state, NOW).with_(steers=words)
+    state = messages.take_message(state, NOW).with_conversation(steers=words)
     stop = Stop.because(StopReason.TOLD_TO_STOP, "enough")
     state = messages.end_message(halt(state, stop, NOW), NOW)
 
@@ -192,7 +192,7 @@ def test_words_that_no_model_has_read_are_told_as_refused() -> None:
         history.said("steer", {"text": word})
     history.tells(*told)
     assert [one.accepted for one in read(history).messages] == [True, False, False]
-    assert [one.code for one in state.refused] == ["over", "over"]
+    assert [one.code for one in state.oversight.refused] == ["over", "over"]
 
 
 @pytest.mark.parametrize("archived", [True, False])

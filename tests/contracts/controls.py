@@ -23,6 +23,7 @@ from holdfast.contracts.control import (
     LimitSummary,
     ModelAttempt,
     ModelFacts,
+    ProviderWait,
     ReasoningRoute,
     Route,
     Subtask,
@@ -129,20 +130,22 @@ EFFECT = Effect(
     call=a_call(),
     result=[1],
 )
-CONTROLLED = a_state().model_copy(
-    update={
-        "ceiling": Budget(max_steps=3),
-        "candidate": Candidate(text="done", output={"a": 1}, cleared=("acceptance", "output")),
-        "tripped": VERDICT,
-        "requests": (REVIEW,),
-        "effects": (EFFECT,),
-        "compensation": Compensation(undone=("send(1)",), not_undone=("pay(2)",)),
-        "attempts": (an_attempt(),),
-        "approaches": (APPROACH,),
-        "checkpoint": Checkpoint(items=1, model_index=0, workspace=DIGEST),
-        "hidden": (ItemRange(begin=1, end=4),),
-        "project": PROJECT,
-    }
+CONTROLLED = (
+    a_state()
+    .with_(ceiling=Budget(max_steps=3), project=PROJECT)
+    .with_answering(
+        candidate=Candidate(text="done", output={"a": 1}, cleared=("acceptance", "output")),
+        tripped=VERDICT,
+    )
+    .with_oversight(requests=(REVIEW,))
+    .with_effects(
+        done=(EFFECT,), compensation=Compensation(undone=("send(1)",), not_undone=("pay(2)",))
+    )
+    .with_chain(attempts=(an_attempt(),))
+    .with_approaches(
+        failed=(APPROACH,), checkpoint=Checkpoint(items=1, model_index=0, workspace=DIGEST)
+    )
+    .with_conversation(hidden=(ItemRange(begin=1, end=4),))
 )
 
 EXAMPLES: tuple[Contract, ...] = (
@@ -155,7 +158,18 @@ EXAMPLES: tuple[Contract, ...] = (
     FILE,
     PROJECT,
     REVIEW,
+    ProviderWait(
+        model="scripted:it", kind="overloaded", error="529", since=NOW, until=NOW, tries=2
+    ),
     CONTROLLED,
+    CONTROLLED.conversation,
+    CONTROLLED.chain,
+    CONTROLLED.oversight,
+    CONTROLLED.answering,
+    CONTROLLED.effects,
+    CONTROLLED.approaches,
+    CONTROLLED.parts,
+    CONTROLLED.guarding,
     Requirement(count=2),
     an_attempt(),
     ModelAttempt(turn=2, model=MODEL, kind="auth", error="no", at=NOW, cost=Decimal("0.1")),

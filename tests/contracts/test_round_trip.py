@@ -33,7 +33,7 @@ from holdfast.contracts.calls import (
     ToolCall,
     ToolResult,
 )
-from holdfast.contracts.control import Approach, ProviderWait, RetryOf
+from holdfast.contracts.control import Approach, RetryOf
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -69,7 +69,7 @@ from holdfast.contracts.signals import (
     SuspensionSignal,
     UsedToken,
 )
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
 from holdfast.contracts.tools import HostedTool, ResourceScope, RetryRule
@@ -113,17 +113,19 @@ from tests.builders import (
 from tests.contracts import controls, recorded, talks
 
 STATE = asked_for(a_call(place="attic"), a_malformed_call(call_id="c2"))
-BUSY = STATE.model_copy(
-    update={
-        "calls": (
+BUSY = (
+    STATE.with_(
+        calls=(
             CallState(call=a_call(), ruling=allowed(a_call()), approvals=(a_record(a_call()),)),
             CallState(call=a_malformed_call(call_id="c2"), result=a_failure(a_malformed_call())),
-        ),
-        "requests": (a_request(), a_question("req-2"), an_escalation("req-3")),
-        "closed": (ClosedRequest(request_id="req-0", outcome="expired", at=NOW),),
-        "steers": (UserTurn(text="be brief", origin="steer"),),
-        "provider_state": {"anthropic": {"container_id": "x"}},
-    }
+        )
+    )
+    .with_oversight(
+        requests=(a_request(), a_question("req-2"), an_escalation("req-3")),
+        closed=(ClosedRequest(request_id="req-0", outcome="expired", at=NOW),),
+    )
+    .with_conversation(steers=(UserTurn(text="be brief", origin="steer"),))
+    .with_chain(provider_state={"anthropic": {"container_id": "x"}})
 )
 STOP = Stop(reason="max_steps (3) reached", detail="3 model calls", next_safe_action="split it")
 REFUSED = RefusedMessage(signal="approval", request_id="req-1", sender="bob", reason="no", at=NOW)
@@ -249,10 +251,10 @@ EXAMPLES: list[Contract] = [
     SWITCH,
     MessageOutcome(accepted=False, request_id="req-1", reason="no such request"),
     REFUSED,
-    *STATE.items,
+    *STATE.conversation.items,
     ToolTurn(results=(a_success(a_call()), a_failure(a_call(call_id="c2")))),
     TranscriptDigest(length=3, digest="d" * 64),
-    TranscriptPage(items=STATE.items, total=9, next_offset=2),
+    TranscriptPage(items=STATE.conversation.items, total=9, next_offset=2),
     ToolSchema(name="look", description="Look at it.", input_schema={"type": "object"}),
     Prefix(instructions="Do as you are told.", tools=()),
     Prefix(
@@ -294,12 +296,9 @@ EXAMPLES: list[Contract] = [
     RetryOf(run_id="run-0", first_execution_run_id=FIRST),
     ReadEarlierRun(run_id="run-1", agent="it", tenant="acme", retry_of=RetryOf(run_id="run-0")),
     parts.build_carryover(BUSY, BUSY.calls[:1], {"1-full": "hand"}, NOW),
-    views.status(BUSY.model_copy(update={"refused": (REFUSED,)})),
+    views.status(BUSY.with_oversight(refused=(REFUSED,))),
     views.usage(BUSY),
     Waiting(reason="anthropic:claude: overloaded: 529", until=NOW),
-    ProviderWait(
-        model="scripted:it", kind="overloaded", error="529", since=NOW, until=NOW, tries=2
-    ),
     FindWorker(run_id="run-1", app="desk", agent="it", tools=("add",), guardrails=("polite",)),
     AuditEvent(run_id="run-1", event="stopped", text="max_steps (3) reached"),
     requests.describe_opening(STATE, a_request()),
@@ -365,7 +364,9 @@ DECISIONS = (Allow, RunInSandbox, RunAsDraftOnly, ApprovalRequired, AskUser, Den
             TypeAdapter(ToolResult), (a_success(a_call()), a_failure(a_call())), id="ToolResult"
         ),
         pytest.param(
-            TypeAdapter(TranscriptItem), (*STATE.items, ToolTurn(results=())), id="TranscriptItem"
+            TypeAdapter(TranscriptItem),
+            (*STATE.conversation.items, ToolTurn(results=())),
+            id="TranscriptItem",
         ),
         pytest.param(TypeAdapter(AnyCall), (a_call(), a_malformed_call()), id="AnyCall"),
     ],

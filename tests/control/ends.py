@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.contracts.control import Candidate, Checkpoint
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from tests.builders import a_state
 
 each = pytest.mark.parametrize("left_to", ["nobody", "a person", "another approach"])
@@ -25,14 +25,14 @@ def a_run(left_to: str, /, **agent: object) -> RunState:
     state = a_state(run=None, **fields)
     if left_to != "another approach":
         return state
-    return state.model_copy(
-        update={"checkpoint": Checkpoint(items=1, model_index=0), "approach": "first this"}
+    return state.with_approaches(
+        checkpoint=Checkpoint(items=1, model_index=0), current="first this"
     )
 
 
 def answering(state: RunState) -> RunState:
     """The run has an answer that has yet to pass."""
-    return state.model_copy(update={"candidate": Candidate(text="done")})
+    return state.with_answering(candidate=Candidate(text="done"))
 
 
 def came_to(state: RunState) -> str:
@@ -40,12 +40,12 @@ def came_to(state: RunState) -> str:
     if state.outcome is not None:
         reason = state.stop.reason if state.stop else "an answer"
         return f"{state.outcome}: {reason}"
-    if state.requests:
-        reviewed = state.requests[0].kind == "review"
+    if state.oversight.requests:
+        reviewed = state.oversight.requests[0].kind == "review"
         return "people approve" if reviewed else "a person says how"
-    if state.tripped is not None:
+    if state.answering.tripped is not None:
         return "taken back"
-    return "another approach" if state.dead_end else "goes on"
+    return "another approach" if state.approaches.dead_end else "goes on"
 
 
 def left(left_to: str, otherwise: str) -> str:

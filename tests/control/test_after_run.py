@@ -6,7 +6,7 @@ from holdfast import Budget
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailSpec, Subject
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import (
     ITEM_ADAPTER,
@@ -157,10 +157,10 @@ async def test_in_a_session_each_message_is_looked_at(runs: Runs) -> None:
     assert [one.text for one in goals if isinstance(one, UserTurn)] == ["one", "rude", "three"]
 
 
-def over(**changes: object) -> RunState:
+def over() -> RunState:
     """A run that is over, with a guardrail that looks then."""
     state = a_state(guardrails=(SPEC,))
-    return state.model_copy(update={"outcome": "completed", "answer": "done", **changes})
+    return state.with_(outcome="completed").with_answering(answer="done")
 
 
 def test_whom_a_person_has_stopped_waits_for_no_grader() -> None:
@@ -169,9 +169,9 @@ def test_whom_a_person_has_stopped_waits_for_no_grader() -> None:
     stopping = Stop.because(StopReason.TOLD_TO_STOP, "enough")
 
     assert isinstance(next_step(over(), NOW), Grade)
-    assert isinstance(next_step(over(stopping=stopping), NOW), Finish)
-    assert isinstance(next_step(over(grading="done"), NOW), Finish)
-    assert not isinstance(next_step(over(outcome=None), NOW), Grade)
+    assert isinstance(next_step(over().with_(stopping=stopping), NOW), Finish)
+    assert isinstance(next_step(over().with_(grading="done"), NOW), Finish)
+    assert not isinstance(next_step(over().with_(outcome=None), NOW), Grade)
 
 
 def test_a_course_that_isnt_there_any_more_is_no_clean_course() -> None:
@@ -180,7 +180,7 @@ def test_a_course_that_isnt_there_any_more_is_no_clean_course() -> None:
     state = over()
     ledger = state.ledger.with_(steps=2)
     for lost, steps in ((False, 0), (True, 2)):
-        step = next_step(over(ledger=ledger.with_(steps=steps)), NOW)
+        step = next_step(over().with_(ledger=ledger.with_(steps=steps)), NOW)
         assert isinstance(step, Grade)
         assert step.checks[0].subjects[0].whole is not lost
 

@@ -63,8 +63,10 @@ def test_a_limit_stops_a_run(
     left_to: str, limit: dict[str, object], used: Ledger, reason: str
 ) -> None:
     """Limits are limits, whoever is there: nobody is asked, and nothing else is tried."""
-    state = a_run(left_to, budget=limit).model_copy(
-        update={"ledger": used, "acknowledged": ("tokens:9", "tokens:10")}
+    state = (
+        a_run(left_to, budget=limit)
+        .with_(ledger=used)
+        .with_oversight(acknowledged=("tokens:9", "tokens:10"))
     )
 
     step = steps.next_step(state, LATER)
@@ -90,7 +92,7 @@ def test_an_estimate_stops_a_run_or_asks_once(left_to: str) -> None:
         return
     assert isinstance(step, Pause)
     assert (state.agent.escalates, step.trigger.reason) == (True, reason)
-    waved = state.model_copy(update={"acknowledged": (step.trigger.name,)})
+    waved = state.with_oversight(acknowledged=(step.trigger.name,))
     assert isinstance(steps.next_step(waved, NOW), CallModel)
 
 
@@ -120,7 +122,9 @@ def test_a_circle_of_calls_ends_the_approach(left_to: str) -> None:
     state = a_run(left_to, budget={"loop_repeat_threshold": 1})
     for number in (1, 2, 1):
         state = state.model_copy(update={"calls": ()})
-        state = asked_for(a_call(call_id=f"c{len(state.items)}", place=str(number)), state=state)
+        state = asked_for(
+            a_call(call_id=f"c{len(state.conversation.items)}", place=str(number)), state=state
+        )
         assert came_to(state) == "goes on"
 
     state = asked_for(a_call(call_id="last", place="2"), state=state)
@@ -245,7 +249,7 @@ def test_more_approaches_than_may_be(*, escalates: bool) -> None:
     assert came_to(state) == "a person says how"
     state, _ = verdicts.after_verdict(state, a_resolution("resume"), yes(), NOW)
     assert came_to(state) == "goes on"
-    state = state.model_copy(update={"approach": "then that"})
+    state = state.with_approaches(current="then that")
     state = backtracking.roll_back(
         escalations.end_approach(state, "nor here"), Compensation(), NOW
     )
@@ -286,11 +290,11 @@ def test_an_answer_that_nobody_is_sure_of(left_to: str) -> None:
         assert left_to != "a person"
         return
     state = escalations.pause(state, step.trigger, NOW)
-    (request,) = state.requests
+    (request,) = state.oversight.requests
     assert (request.reason, came_to(state)) == ("Low confidence score", "a person says how")
     assert request.model_dump()["confidence"] == 0.4
     state, _ = verdicts.after_verdict(state, a_resolution("resume"), yes(), NOW)
-    assert (state.answer, state.confidence) == ("done", 0.4)
+    assert (state.answering.answer, state.answering.confidence) == ("done", 0.4)
 
 
 @each

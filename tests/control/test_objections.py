@@ -40,7 +40,9 @@ def test_an_approval_counts_for_the_objections_that_stood_in_the_review(
 
     state = tripwires.after_calls(state, state.calls, after, NOW)
 
-    assert [one.reason for one in state.requests] == ([asked_about] if asked_about else [])
+    assert [one.reason for one in state.oversight.requests] == (
+        [asked_about] if asked_about else []
+    )
     if asked_about:
         state, _ = verdicts.after_verdict(state, an_approval("req-2"), yes(), NOW)
         state = tripwires.after_calls(gates.invalidate_call_checks(state), state.calls, after, NOW)
@@ -59,7 +61,7 @@ def test_each_call_has_its_own_objections() -> None:
     other = a_tripwire("c2", subject="t" * 64)
     state = tripwires.after_calls(state, state.calls, (IT, other), NOW)
 
-    assert [one.model_dump()["call_id"] for one in state.requests] == ["c2"]
+    assert [one.model_dump()["call_id"] for one in state.oversight.requests] == ["c2"]
 
 
 @pytest.mark.parametrize("layer", ["input", "post_action"])
@@ -69,14 +71,16 @@ def test_who_approves_one_of_two_reviews_has_not_approved_the_other(layer: str) 
         a_guardrail(layer, "ask", name=name, tools=("write",) * (layer != "input")) for name in TWO
     )
     state = a_run("nobody", guardrails=guardrails)
-    goal = gates.digest_subject(Subject(kind="goal", text=state.items[0].model_dump()["text"]))
+    goal = gates.digest_subject(
+        Subject(kind="goal", text=state.conversation.items[0].model_dump()["text"])
+    )
     state = tripwires.after_turn(
         state, tuple(a_tripwire(guardrail=name, subject=goal) for name in TWO), NOW
     )
 
     once = said(state, "approve")
 
-    assert [one.reason for one in once.requests] == ["that is bad"]
+    assert [one.reason for one in once.oversight.requests] == ["that is bad"]
     assert isinstance(steps.next_step(once, NOW), AwaitPeople)
     assert came_to(said(once, "silence")) in {"blocked: that is bad", "taken back"}
 

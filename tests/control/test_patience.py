@@ -13,7 +13,7 @@ from holdfast.client.listing import Wanted, find_runs
 from holdfast.contracts.control import AttemptKind, ModelAttempt
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.run import StatusReport
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import fallbacks, steps
 from holdfast.run.limits import fallback
@@ -182,9 +182,9 @@ def waiting(settings: ModelSettings, kind: AttemptKind = "overloaded") -> RunSta
 def test_waits_grow_and_end_with_the_patience() -> None:
     """Half a minute, a minute, two, four, then five each; the last is as long as is left."""
     state, now, pauses = waiting(patient(1500)), NOW, list[float]()
-    while state is not None and state.provider_wait is not None:
-        pauses.append((state.provider_wait.until - now).total_seconds())
-        now = state.provider_wait.until
+    while state is not None and state.chain.provider_wait is not None:
+        pauses.append((state.chain.provider_wait.until - now).total_seconds())
+        now = state.chain.provider_wait.until
         state = fallbacks.wait_for_provider(state, failed("overloaded"), now)
 
     assert pauses == [30, 60, 120, 240, 300, 300, 300, 150]
@@ -223,6 +223,6 @@ def test_after_patience_it_goes_as_without(*, escalates: bool) -> None:
     over = NOW + timedelta(hours=1)
     after = fallbacks.after_failure(state, failed("overloaded"), CallUsage(), over)
 
-    assert after.provider_wait is None
-    assert [request.kind for request in after.requests] == ["escalation"] * escalates
+    assert after.chain.provider_wait is None
+    assert [request.kind for request in after.oversight.requests] == ["escalation"] * escalates
     assert after.outcome == (None if escalates else "failed")

@@ -13,6 +13,7 @@ from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import ToolTurn, UserTurn
 from holdfast.policy.engine import decide
 from holdfast.run import authorization, parts, turns
+from holdfast.run.earlier import retries
 from holdfast.run.limits import plans
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from holdfast.tools import submit_plan
@@ -82,12 +83,12 @@ def test_a_run_that_plans_is_decided_as_one() -> None:
     left = parts.build_carryover(after, (), {}, NOW)
     fresh = a_state(tools=(submit_plan.contract,))
     brief = fresh.brief.model_copy(update={"retry_of": RetryOf(run_id="run-1")})
-    again = turns.go_on_behind(fresh.with_(brief=brief), left)
+    again = retries.go_on_behind(fresh.with_(brief=brief), left)
 
     told = authorization.build_input(said, said.calls, ("submit_plan",), NOW)
     assert told.planning
-    assert isinstance(begun.items[-1], UserTurn)
-    assert begun.items[-1].text.startswith("Plan first.")
+    assert isinstance(begun.conversation.items[-1], UserTurn)
+    assert begun.conversation.items[-1].text.startswith("Plan first.")
     assert [one.planning for one in (begun, said, after, again)] == [True, True, False, True]
     assert [one.planned for one in (begun, said, after, again)] == [None, None, ("send",), None]
     assert not a_state().planning

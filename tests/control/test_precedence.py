@@ -11,7 +11,7 @@ from holdfast.contracts.budget import Ledger
 from holdfast.contracts.control import Candidate, Checkpoint, Gate, Triggers
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.project import ProjectContext
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import gates, steps
@@ -93,23 +93,19 @@ def everything() -> RunState:
         backtracking={},
         project={"folder": "somewhere"},
     )
-    causes: dict[str, object] = {
-        "outcome": "stopped",
-        "stopping": Stop.because(StopReason.TOLD_TO_STOP, "enough"),
-        "suspended": True,
-        "requests": (an_escalation(),),
-        "tripped": TRIPPED,
-        "dead_end": "it leads nowhere",
-        "calls": asked_for(CALL).calls,
-        "candidate": Candidate(text="done"),
-        "ledger": Ledger(steps=1, usage=ATE, last_call=ATE),
-        "sent": state.head,
-    }
-    return state.model_copy(update=causes)
-
-
-def to(**changes: object) -> Callable[[RunState], RunState]:
-    return lambda state: state.model_copy(update=changes)
+    return (
+        state.with_(
+            outcome="stopped",
+            stopping=Stop.because(StopReason.TOLD_TO_STOP, "enough"),
+            suspended=True,
+            calls=asked_for(CALL).calls,
+            ledger=Ledger(steps=1, usage=ATE, last_call=ATE),
+        )
+        .with_oversight(requests=(an_escalation(),))
+        .with_answering(tripped=TRIPPED, candidate=Candidate(text="done"))
+        .with_approaches(dead_end="it leads nowhere")
+        .with_conversation(sent=state.conversation.head)
+    )
 
 
 def under(**limits: object) -> Callable[[RunState], RunState]:
@@ -126,27 +122,27 @@ def ruled(state: RunState) -> RunState:
 
 
 def looked_at(state: RunState) -> RunState:
-    calls = tuple(one.model_copy(update={"guarded": one.reading}) for one in state.calls)
+    calls = tuple(one.with_(guarded=one.reading) for one in state.calls)
     return state.model_copy(update={"calls": calls})
 
 
 TAKEN_AWAY: tuple[tuple[Callable[[RunState], RunState], type[Step]], ...] = (
-    (to(), Finish),
-    (to(outcome=None), Halt),
-    (to(stopping=None), AwaitResume),
-    (to(suspended=False), AwaitPeople),
-    (to(requests=()), Compensate),
-    (to(tripped=None), RollBack),
-    (to(dead_end=""), Halt),
+    (lambda state: state, Finish),
+    (lambda state: state.with_(outcome=None), Halt),
+    (lambda state: state.with_(stopping=None), AwaitResume),
+    (lambda state: state.with_(suspended=False), AwaitPeople),
+    (lambda state: state.with_oversight(requests=()), Compensate),
+    (lambda state: state.with_answering(tripped=None), RollBack),
+    (lambda state: state.with_approaches(dead_end=""), Halt),
     (under(max_wall_time=None), Authorize),
     (lambda state: under(max_wall_time=60)(ruled(state)), Halt),
     (under(max_wall_time=None), AskForReview),
-    (to(reviewed=("domain:payments",)), Guard),
+    (lambda state: state.with_oversight(reviewed=("domain:payments",)), Guard),
     (looked_at, RunTools),
-    (to(calls=()), Guard),
-    (to(candidate=None), Guard),
-    (to(guarded=1), Pause),
-    (to(acknowledged=("tokens:100",)), Halt),
+    (lambda state: state.with_(calls=()), Guard),
+    (lambda state: state.with_answering(candidate=None), Guard),
+    (lambda state: state.with_guarding(guarded=1), Pause),
+    (lambda state: state.with_oversight(acknowledged=("tokens:100",)), Halt),
     (under(max_steps=20), Halt),
     (under(max_tokens=1000), ContinueAsNew),
 )
@@ -170,25 +166,25 @@ def test_what_is_prepared_before_a_model_is_asked() -> None:
     assert steps.next_step(state, NOW) == OpenProject()
     state = state.model_copy(update={"project": ProjectContext()})
     assert steps.next_step(state, NOW) == MarkCheckpoint()
-    state = state.model_copy(update={"checkpoint": Checkpoint(items=1, model_index=0)})
+    state = state.with_approaches(checkpoint=Checkpoint(items=1, model_index=0))
     assert steps.next_step(state, NOW) == CallModel("scripted:it", "plan")
-    state = state.model_copy(update={"approach": "first this"})
+    state = state.with_approaches(current="first this")
     assert steps.next_step(state, NOW) == CallModel("scripted:it", "turn")
 
 
 def test_an_answer_passes_its_gates_in_order() -> None:
     """Checks send it back before guardrails judge it, people come last, then how sure one is."""
-    state = everything().model_copy(update={"candidate": Candidate(text="done")})
+    state = everything().with_answering(candidate=Candidate(text="done"))
     unsure = Signals(coverage=0)
-    state = state.model_copy(
-        update={"signals": unsure, "ledger": state.ledger.model_copy(update={"retries": 9})}
+    state = state.with_(ledger=state.ledger.model_copy(update={"retries": 9})).with_answering(
+        signals=unsure
     )
     passed: list[Gate] = []
 
     while (gate := gates.next_gate(state)) is not None:
         passed.append(gate)
         cleared = Candidate(text="done", cleared=tuple(passed))
-        state = state.model_copy(update={"candidate": cleared})
+        state = state.with_answering(candidate=cleared)
 
     assert passed == ["acceptance", "output", "post_action", "review", "confidence"]
 
@@ -216,8 +212,10 @@ def test_a_limit_that_is_reached_comes_before_an_estimate(worked: Ledger, reason
 
 def test_a_released_answer_is_not_held_by_a_limit() -> None:
     """An answer that has passed counts, although no model could be asked any more."""
-    state = a_state(budget={"max_steps": 1}).model_copy(
-        update={"candidate": Candidate(text="done"), "ledger": Ledger(steps=1)}
+    state = (
+        a_state(budget={"max_steps": 1})
+        .with_(ledger=Ledger(steps=1))
+        .with_answering(candidate=Candidate(text="done"))
     )
 
     assert steps.next_step(state, NOW) == Release()

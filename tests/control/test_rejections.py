@@ -97,5 +97,5 @@ def test_the_last_model_tries_on() -> None:
     second = fallbacks.after_rejections(state, 2)
 
     assert second is not None
-    assert (second.model, second.output_retries) == ("other:second", 0)
+    assert (second.model, second.answering.output_retries) == ("other:second", 0)
     assert fallbacks.after_rejections(second, 2) is None

@@ -59,7 +59,7 @@ def test_no_workspace_is_restored() -> None:
     """A stop takes nothing back: of an approach that was given up the files stay as they are."""
     # BT-05
     checkpoint = Checkpoint(items=1, model_index=0, workspace="ab" * 32)
-    state = a_state().model_copy(update={"checkpoint": checkpoint, "dead_end": "it isn't good"})
+    state = a_state().with_approaches(checkpoint=checkpoint, dead_end="it isn't good")
     told = Stop(reason="stopped by a person", detail="", next_safe_action="", ended_by="dana")
 
     assert find_workspace_to_restore(state) == checkpoint.workspace

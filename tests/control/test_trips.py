@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.contracts.base import digest
 from holdfast.contracts.control import Compensation
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, gates, steps, tripwires, turns, verdicts
 from holdfast.run.steps import AskForReview, Guard
 from tests.builders import NOW, a_call, allowed, an_approval, asked_for, ruled_upon, yes
@@ -91,7 +91,7 @@ def test_a_bad_call_that_blocks(left_to: str) -> None:
     state = about_to_call(left_to, "block")
 
     assert came_to(state) == BAD
-    assert state.items[-1].model_dump()["results"][0]["status"] == "aborted"
+    assert state.conversation.items[-1].model_dump()["results"][0]["status"] == "aborted"
 
 
 @each
@@ -106,7 +106,7 @@ def test_a_bad_call_that_people_decide(left_to: str, decision: str, status: str 
     state = said(state, decision)
 
     assert came_to(state) == "goes on"
-    results = state.items[-1].model_dump().get("results", [{}])
+    results = state.conversation.items[-1].model_dump().get("results", [{}])
     assert results[0].get("status") == status
 
 
@@ -119,7 +119,7 @@ def test_a_bad_answer_is_tried_again(left_to: str, layer: str, before: int, *, o
     state = about_to_answer(left_to, layer, "retry")
     assert came_to(state) == "taken back"
 
-    state = state.model_copy(update={"output_retries": before})
+    state = state.with_answering(output_retries=before)
     state = tripwires.after_compensation(state, Compensation(), NOW)
 
     assert came_to(state) == (tried(left_to, BAD) if over else "goes on")
@@ -141,12 +141,12 @@ def test_a_bad_answer_that_blocks(left_to: str, layer: str) -> None:
 def test_a_bad_answer_that_people_decide(left_to: str, layer: str, decision: str) -> None:
     """It isn't out while they decide; rejected or forgotten, what was done is taken back."""
     state = about_to_answer(left_to, layer, "ask")
-    assert (came_to(state), state.answer) == ("people approve", None)
+    assert (came_to(state), state.answering.answer) == ("people approve", None)
 
     state = said(state, decision)
 
     if decision == "approve":
-        assert (came_to(state), state.answer) == ("completed: an answer", "done")
+        assert (came_to(state), state.answering.answer) == ("completed: an answer", "done")
         return
     assert came_to(state) == "taken back"
     state = tripwires.after_compensation(state, Compensation(), NOW)
@@ -181,12 +181,12 @@ def test_an_answer_that_reviewers_reject(left_to: str, decision: str) -> None:
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
     state = approvals.open_review(state, step.under_review, step.requirement, NOW)
-    assert (came_to(state), state.answer) == ("people approve", None)
+    assert (came_to(state), state.answering.answer) == ("people approve", None)
 
     state = said(state, decision)
 
     if decision == "approve":
-        assert (came_to(state), state.answer) == ("completed: an answer", "done")
+        assert (came_to(state), state.answering.answer) == ("completed: an answer", "done")
         return
     assert came_to(state) == "taken back"
     assert came_to(tripwires.after_compensation(state, Compensation(), NOW)) == "goes on"
@@ -250,5 +250,5 @@ def test_all_that_ask_about_one_thing_ask_once() -> None:
     tripped = tuple(a_tripwire(guardrail=name) for name in TWO)
     state = tripwires.after_answer(state, "output", tripped, NOW)
 
-    assert [one.reason for one in state.requests] == ["it is bad; that is bad"]
-    assert said(state, "approve").answer == "done"
+    assert [one.reason for one in state.oversight.requests] == ["it is bad; that is bad"]
+    assert said(state, "approve").answering.answer == "done"

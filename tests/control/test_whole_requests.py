@@ -142,12 +142,12 @@ TOO_LARGE = "x" * (bounds.MAX_REQUEST_BYTES + 1)
 def test_an_answer_that_cant_be_shown_is_blocked(layer: str) -> None:
     """It is taken back as one that somebody rejected, and nobody is asked."""
     state = answering(a_run("a person", guardrails=(a_guardrail(layer, "ask"),)))
-    state = state.model_copy(update={"candidate": Candidate(text=TOO_LARGE)})
+    state = state.with_answering(candidate=Candidate(text=TOO_LARGE))
 
     gate = "output" if layer == "output" else "post_action"
     state = tripwires.after_answer(state, gate, (a_tripwire(),), NOW)
 
-    assert (came_to(state), state.requests) == ("taken back", ())
+    assert (came_to(state), state.oversight.requests) == ("taken back", ())
     ended = tripwires.after_compensation(state, Compensation(), NOW)
     assert came_to(ended) == (
         "blocked: it is bad; what there is to read is too large to be shown whole to the person "
@@ -159,7 +159,7 @@ def test_a_review_that_cant_be_shown_is_none() -> None:
     """What reviewers can't read is sent back."""
     reviewed = a_guardrail("post_action", "retry", review={})
     state = answering(a_run("nobody", guardrails=(reviewed,)))
-    state = state.model_copy(update={"candidate": Candidate(text=TOO_LARGE)})
+    state = state.with_answering(candidate=Candidate(text=TOO_LARGE))
     step = steps.next_step(state, NOW)
     assert isinstance(step, AskForReview)
 
@@ -188,14 +188,14 @@ def test_inputs_that_cant_be_shown_are_blocked_once() -> None:
     """When the first of them has ended the run nobody is asked about the second."""
     state = a_run("a person", guardrails=(a_guardrail("input", "ask", watches=("words",)),))
     words = (UserTurn(text=TOO_LARGE, origin="steer"), UserTurn(text="small", origin="steer"))
-    state = state.model_copy(update={"items": (*state.items, *words)})
+    state = state.with_conversation(items=(*state.conversation.items, *words))
     ((_, subjects),) = gates.select_blocking_checks(state)
     tripped = [a_tripwire(subject=digest(one.model_dump(mode="json"))) for one in subjects]
 
     state = tripwires.after_turn(state, tuple(tripped), NOW)
 
     assert len(tripped) == 2
-    assert (came_to(state), state.requests) == ("blocked: it is bad", ())
+    assert (came_to(state), state.oversight.requests) == ("blocked: it is bad", ())
 
 
 def test_an_approval_that_cant_be_shown_is_refused() -> None:
@@ -204,7 +204,7 @@ def test_an_approval_that_cant_be_shown_is_refused() -> None:
     state = ruled_upon(asked_for(call), (to_approve(call),))
 
     (failed,) = state.calls
-    assert (state.requests, failed.decision is None) == ((), False)
+    assert (state.oversight.requests, failed.decision is None) == ((), False)
     assert isinstance(failed.result, ToolFailure)
     assert "too large to be shown whole" in failed.result.reason
     assert ruled_upon(asked_for(call), (allowed(call),)).calls[0].result is None
@@ -213,13 +213,13 @@ def test_an_approval_that_cant_be_shown_is_refused() -> None:
 def test_a_doubt_that_cant_be_shown_ends_the_run() -> None:
     """Nobody lets an answer out that they can't read."""
     doubt = Trigger("confidence:0.4", "pause_and_escalate", "Low confidence score", "0.4")
-    state = a_state(escalates=True, triggers={"min_confidence": 1}).model_copy(
-        update={"candidate": Candidate(text=TOO_LARGE), "signals": Signals(coverage=0)}
+    state = a_state(escalates=True, triggers={"min_confidence": 1}).with_answering(
+        candidate=Candidate(text=TOO_LARGE), signals=Signals(coverage=0)
     )
 
     state = escalations.pause(state, doubt, NOW)
 
-    assert (came_to(state), state.answer) == ("stopped: Low confidence score", None)
+    assert (came_to(state), state.answering.answer) == ("stopped: Low confidence score", None)
     assert state.stop is not None
     assert "too large to be shown whole" in state.stop.detail
 
@@ -235,6 +235,6 @@ def test_every_objection_is_shown() -> None:
         for name, reason in zip(names, reasons, strict=True)
     )
 
-    (request,) = tripwires.after_answer(state, "output", verdicts, NOW).requests
+    (request,) = tripwires.after_answer(state, "output", verdicts, NOW).oversight.requests
 
     assert request.reason == "; ".join(" ".join(reason.split()) for reason in reasons)

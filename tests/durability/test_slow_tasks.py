@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import steps
 from holdfast.run.steps import Step
 from holdfast.runner import build_replayer

@@ -66,7 +66,12 @@ def a_review(**changes: object) -> Review:
 
 def test_all_that_a_run_says_is_shown() -> None:
     """Whatever its status has a view has too, but for what who sends a signal has to know."""
-    state = a_state().with_(notes=("no reasoning",), suspended=True, refused_total=3)
+    state = (
+        a_state()
+        .with_(suspended=True)
+        .with_chain(notes=("no reasoning",))
+        .with_oversight(refused_total=3)
+    )
     status, usage = views.status(state), views.usage(state)
 
     shown = build_view(read(begun()), status, usage, ())

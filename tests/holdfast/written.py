@@ -15,7 +15,7 @@ from holdfast.contracts.decisions import ApprovalRequired, AskUser, Ruling, Ruli
 from holdfast.contracts.journal import Journal, JournalEvent, RequestOpened
 from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.run import AgentSnapshot, RunInput
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import turns
 from holdfast.run.summaries import provider_timer_line
 from holdfast.trace.reader import read_trace

@@ -12,7 +12,7 @@ from temporalio.client import WorkflowExecutionStatus
 from holdfast import Agent, App, Budget, Handoff
 from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.sessions.messages import MessageSignal, SessionInput
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.delegation import Ceiling
 from holdfast.run.delegation.handoffs import PreparedHandoff, hand_over
@@ -183,10 +183,10 @@ def test_each_message_may_be_handed_over_as_often_as_a_run() -> None:
     # HO-09
     state = open_with(triage())
     state = hand_over(state, PreparedHandoff(BILLING.snapshot(), RECORD, "go on"))
-    before = state.handoffs
+    before = state.parts.handoffs
     state = begin(end_message(state, NOW), "m-2")
 
-    assert (before, state.handoffs) == (1, 0)
+    assert (before, state.parts.handoffs) == (1, 0)
 
 
 def test_a_ceiling_holds_for_later_messages_without_a_budget_of_the_session() -> None:

@@ -107,7 +107,7 @@ def test_a_message_for_another_tenant_is_refused(tenant: str | None) -> None:
 
     refused = tenant not in {None, state.brief.tenant}
     assert (receipt.state == "refused") is refused
-    assert (receipt.position, len(after.refused)) == ((0, 1) if refused else (1, 0))
+    assert (receipt.position, len(after.oversight.refused)) == ((0, 1) if refused else (1, 0))
 
 
 async def test_who_takes_the_id_of_a_message_for_an_update_answers_nothing_in_its_place(

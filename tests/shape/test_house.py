@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 from holdfast.contracts import errors
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from tests.shape.tree import ROOT, files, module, product
 
 HOUSE = ROOT.parent / "shared" / "house.py"

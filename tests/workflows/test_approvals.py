@@ -12,7 +12,7 @@ from holdfast.contracts.calls import (
     ToolFailure,
 )
 from holdfast.contracts.control import UndoRuling
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import Risk
 from holdfast.run import approvals, steps, tool_calls, verdicts
 from holdfast.run.approvals import ReviewSubject
@@ -53,7 +53,7 @@ def in_another_execution() -> RunState:
 
 
 def request_of(state: RunState) -> ApprovalRequest:
-    (request,) = state.requests
+    (request,) = state.oversight.requests
     assert isinstance(request, ApprovalRequest)
     return request
 
@@ -144,7 +144,7 @@ def test_what_is_signed_covers_no_time() -> None:
             for now in (NOW, LATER)
             for opened in approvals.open_review(
                 a_state(), under_review, Requirement(), now
-            ).requests
+            ).oversight.requests
             if isinstance(opened, Review)
         ],
     ):
@@ -214,7 +214,7 @@ def test_one_of_two_approvals_is_not_enough() -> None:
 
     assert [given.approver for given in request_of(once).approvals] == ["fred"]
     assert isinstance(steps.next_step(once, NOW), steps.AwaitPeople)
-    assert twice.requests == ()
+    assert twice.oversight.requests == ()
     assert [given.approver for given in twice.calls[0].approvals] == ["fred", "gina"]
     assert isinstance(steps.next_step(twice, NOW), steps.Authorize)
 
@@ -237,7 +237,7 @@ def test_a_rejection_outweighs_approvals() -> None:
     state, _ = verdicts.after_verdict(once, an_approval(decision="reject"), yes(), SOON)
 
     assert isinstance(state.calls[0].result, ToolFailure)
-    assert state.closed[0].outcome == "rejected"
+    assert state.oversight.closed[0].outcome == "rejected"
 
 
 def test_a_second_group_may_decide_after_a_while() -> None:
@@ -253,7 +253,7 @@ def test_a_second_group_may_decide_after_a_while() -> None:
     passed = verdicts.after_timeout(state, minute)
     assert request_of(passed).escalated_at == minute
     assert steps.next_step(passed, minute) == steps.AwaitPeople(NOW + timedelta(seconds=600))
-    assert verdicts.after_timeout(passed, NOW + timedelta(seconds=600)).requests == ()
+    assert verdicts.after_timeout(passed, NOW + timedelta(seconds=600)).oversight.requests == ()
 
 
 def test_a_request_that_expires_first_never_escalates() -> None:
@@ -281,7 +281,7 @@ def test_what_expired_since_the_verdict_is_refused() -> None:
     """Nobody approves what was over before their approval could take effect."""
     # PF-15
     state, said = verdicts.after_verdict(
-        waiting(), an_approval(), yes(), waiting().requests[0].expires_at
+        waiting(), an_approval(), yes(), waiting().oversight.requests[0].expires_at
     )
 
     assert (said.accepted, said.code) == (False, "expired")

@@ -7,7 +7,8 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Review
 from holdfast.contracts.calls import Draft, Grant
 from holdfast.contracts.decisions import AuthorizeCalls, Rulings, fit_into_payload
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import authorization
 from tests.builders import EXECUTION, NOW, a_call, a_record, a_state, allowed, to_approve
 
@@ -44,7 +45,7 @@ def a_turn(sizes: list[int], approvals: int, reviewed: int) -> tuple[RunState, l
         )
         for place, call in enumerate(calls[:reviewed])
     )
-    return a_state().model_copy(update={"releases": releases}), calls
+    return a_state().with_oversight(releases=releases), calls
 
 
 def asked_about(state: RunState, calls: list[CallState]) -> AuthorizeCalls:
@@ -88,7 +89,7 @@ def test_what_decides_fits_into_a_payload(
     together = authorization.merge(answers)
     assert together is not None
     assert [one.call_id for one in together.rulings] == [one.call.call_id for one in calls]
-    assert list(together.lapsed) == [one.request_id for one in state.releases]
+    assert list(together.lapsed) == [one.request_id for one in state.oversight.releases]
 
 
 def test_a_call_that_is_too_large_by_itself_is_asked_about_alone() -> None:

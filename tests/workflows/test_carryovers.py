@@ -23,7 +23,7 @@ def test_a_turn_that_a_model_was_not_done_with_becomes_words() -> None:
     last = parts.build_carryover(state, (), {}, NOW).items[-1]
 
     assert isinstance(last, AssistantTurn)
-    assert (state.paused, last.text, last.parts) == (True, "so far", ())
+    assert (state.chain.paused, last.text, last.parts) == (True, "so far", ())
     assert len(parts.build_carryover(silent, (), {}, NOW).items) == 1
 
 
@@ -33,7 +33,7 @@ def test_what_a_new_run_says_anew_is_left() -> None:
         a_state(),
         UserTurn(text="files", origin="project"),
         UserTurn(text="knit it", origin="plan"),
-    ).with_(steers=(UserTurn(text="in red", origin="steer"),))
+    ).with_conversation(steers=(UserTurn(text="in red", origin="steer"),))
 
     items = parts.build_carryover(state, (), {}, NOW).items
 
@@ -48,7 +48,7 @@ def test_what_was_lost_before_stays_lost() -> None:
     """Whoever tries it again knows what any of those before it did, or might have done."""
     # NR-06
     known = KnownEffect(tool="send", digest="a" * 64, outcome="done")
-    state = a_state(run={"known": [known.model_dump()]}).with_(unresolved=("b" * 64,))
+    state = a_state(run={"known": [known.model_dump()]}).with_effects(unresolved=("b" * 64,))
 
     left = parts.build_carryover(state, (), {"1-full": "hand"}, NOW)
 

@@ -11,8 +11,8 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.switches import Switch
 from holdfast.delegation import Ceiling
+from holdfast.run.earlier.retries import take_over_limits
 from holdfast.run.parts import build_carryover
-from holdfast.run.turns import take_over_limits
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from tests.builders import NOW, a_state
 from tests.memory.runs import MemoryRuns

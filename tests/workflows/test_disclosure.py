@@ -5,7 +5,7 @@ import pytest
 from holdfast.contracts.approvals import Escalation
 from holdfast.contracts.control import Candidate, Gate
 from holdfast.contracts.guardrails import WITHHELD, GuardrailSpec, Signals
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, escalations, replies
 from holdfast.run.limits.triggers import Trigger
 from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for
@@ -23,12 +23,12 @@ def in_doubt(*cleared: Gate, withheld: bool = False) -> RunState:
         triggers={"min_confidence": 0.9},
     )
     candidate = Candidate(text="sell", cleared=cleared)
-    return state.model_copy(update={"candidate": candidate, "signals": Signals(coverage=0)})
+    return state.with_answering(candidate=candidate, signals=Signals(coverage=0))
 
 
 def asked(state: RunState) -> Escalation:
     """What a person is asked, for whatever reason."""
-    (request,) = escalations.pause(state, LATE, NOW).requests
+    (request,) = escalations.pause(state, LATE, NOW).oversight.requests
     assert isinstance(request, Escalation)
     return request
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.contracts.calls import ArtifactRef, ToolCall, ToolSuccess
 from holdfast.contracts.decisions import Allow, Decided, RunAsDraftOnly, RunInSandbox
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import Risk
 from holdfast.run import steps, tool_calls, turns, verdicts
 from holdfast.run.limits.loop_detection import fingerprint
@@ -68,7 +68,7 @@ def test_a_draft_comes_before_the_question() -> None:
     assert (call.draft.draft_id, call.draft.tool) == (f"{FIRST}/c1/draft", "prepare")
     assert isinstance(steps.next_step(state, NOW), steps.Authorize)
     asked = ruled_upon(state, (to_approve(SEND),))
-    assert [request.kind for request in asked.requests] == ["approval"]
+    assert [request.kind for request in asked.oversight.requests] == ["approval"]
 
 
 def test_the_commit_runs_after_the_approval() -> None:
@@ -87,7 +87,7 @@ def test_the_commit_runs_after_the_approval() -> None:
 def test_a_draft_only_call_ends_with_its_draft() -> None:
     """Where policy wants nothing but a draft, the draft is the result, and says so."""
     # PF-13 PF-14
-    item = drafted("result").items[-1]
+    item = drafted("result").conversation.items[-1]
 
     assert item.kind == "tool"
     (result,) = item.results
@@ -108,7 +108,7 @@ def test_a_draft_that_fails_is_the_result() -> None:
     after = turns.after_tools(state, (a_failure(SEND),), NOW)
 
     assert after.calls == ()
-    assert after.items[-1].kind == "tool"
+    assert after.conversation.items[-1].kind == "tool"
 
 
 def test_reads_run_first_then_drafts_then_writes_one_by_one() -> None:
@@ -134,14 +134,14 @@ def test_people_see_all_that_a_turn_wants_at_once() -> None:
     other = a_call("send", call_id="c4", text="ho")
     state = ruled_upon(asked_for(other, SEND), (to_approve(other), to_draft(SEND)))
 
-    assert state.requests == ()
+    assert state.oversight.requests == ()
     assert batch(state) == ["c1"]
     state = turns.after_tools(state, (a_success(SEND),), NOW)
     step = steps.next_step(state, NOW)
     assert isinstance(step, steps.Authorize)
     assert [call.call.call_id for call in step.calls] == ["c4", "c1"]
     state = ruled_upon(state, (to_approve(other), to_approve(SEND)))
-    assert [request.request_id for request in state.requests] == ["req-1", "req-2"]
+    assert [request.request_id for request in state.oversight.requests] == ["req-1", "req-2"]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_write_that_may_have_happened_is_remembered() -> None:
 
     after = turns.after_tools(state, (unknown_outcome(SEND),), NOW)
 
-    assert after.unresolved == (fingerprint(SEND),)
+    assert after.effects.unresolved == (fingerprint(SEND),)
 
 
 def test_a_local_write_may_be_repeated() -> None:
@@ -191,7 +191,7 @@ def test_a_local_write_may_be_repeated() -> None:
         state.model_copy(update={"agent": agent}), (unknown_outcome(WRITE),), NOW
     )
 
-    assert after.unresolved == ()
+    assert after.effects.unresolved == ()
 
 
 def test_a_flood_makes_a_waiting_run_go_on_anew() -> None:
@@ -227,7 +227,7 @@ def test_a_draft_that_cant_be_shown_whole_is_refused(kept: ArtifactRef | None) -
     state = ruled_upon(asked_for(SEND), (to_draft(SEND),))
 
     cut = a_success(SEND).model_copy(update={"artifact": kept, "cut": True})
-    item = turns.after_tools(state, (cut,), NOW).items[-1]
+    item = turns.after_tools(state, (cut,), NOW).conversation.items[-1]
 
     assert item.kind == "tool"
     assert "too large to be shown" in str(item.results[0])

@@ -23,16 +23,17 @@ def test_what_was_taken_back_is_told_once() -> None:
     """Each time adds to what is told; what nobody came to, because of a stop, stands."""
     # GR-13
     left = Effect(summary="pay(1)")
-    did = {"effects": (left,), "forgotten_effects": 3}
-    state = a_state().model_copy(update=did)
+    state = a_state().with_effects(done=(left,), forgotten=3)
 
     state = tool_results.record_compensation(
         state, Compensation(undone=("a",), not_undone=("b", "3 more"))
     )
-    assert (state.effects, state.forgotten_effects) == ((left,), 0)
+    assert (state.effects.done, state.effects.forgotten) == ((left,), 0)
 
     state = tool_results.record_compensation(state, Compensation(undone=("c",)))
-    assert state.compensation == Compensation(undone=("a", "c"), not_undone=("b", "3 more"))
+    assert state.effects.compensation == Compensation(
+        undone=("a", "c"), not_undone=("b", "3 more")
+    )
 
 
 def test_a_read_of_which_nobody_knows_was_a_write() -> None:
@@ -45,8 +46,10 @@ def test_a_read_of_which_nobody_knows_was_a_write() -> None:
 
     state = turns.after_tools(state, (lost,), NOW)
 
-    assert len(state.unresolved) == 1
-    assert [(effect.tool, effect.outcome) for effect in state.effects] == [("look", "unknown")]
+    assert len(state.effects.unresolved) == 1
+    assert [(effect.tool, effect.outcome) for effect in state.effects.done] == [
+        ("look", "unknown")
+    ]
 
 
 def test_a_draft_that_became_a_write_can_be_taken_back() -> None:
@@ -62,4 +65,4 @@ def test_a_draft_that_became_a_write_can_be_taken_back() -> None:
 
     state = turns.after_tools(state, (a_success(call),), NOW)
 
-    assert [(effect.tool, effect.undo) for effect in state.effects] == [("prepare", undo)]
+    assert [(effect.tool, effect.undo) for effect in state.effects.done] == [("prepare", undo)]

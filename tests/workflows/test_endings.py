@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.contracts.calls import AnyCall, ToolFailure
 from holdfast.contracts.model import StopCause
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import fallbacks, replies, steps, turns
@@ -85,7 +85,7 @@ def test_what_is_no_answer_stops_the_run(cause: StopCause, text: str, reason: st
     state = replies.after_model(a_state(models=(MODEL,)), a_reply(stop=cause, text=text), NOW)
 
     assert state.stop is not None
-    assert (state.outcome, state.answer, state.stop.reason) == ("stopped", None, reason)
+    assert (state.outcome, state.answering.answer, state.stop.reason) == ("stopped", None, reason)
 
 
 @pytest.mark.parametrize("cause", ["tool_use", "end_turn", "max_tokens"])
@@ -110,7 +110,7 @@ def test_one_identical_call_too_many_ends_the_run(threshold: int) -> None:
 
     assert state.stop is not None
     assert (state.outcome, state.stop.reason) == ("stopped", "loop detected: same tool, same args")
-    assert state.items[-1] == ToolTurn(
+    assert state.conversation.items[-1] == ToolTurn(
         results=(
             ToolFailure(
                 status="aborted",
@@ -132,7 +132,7 @@ def test_a_loop_within_one_turn_runs_nothing_of_it() -> None:
         a_state(), a_reply(a_call("send", call_id="c9", text="x"), *calls), NOW
     )
 
-    last = state.items[-1]
+    last = state.conversation.items[-1]
     assert isinstance(last, ToolTurn)
     assert state.outcome == "stopped"
     assert [result.status for result in last.results] == ["aborted"] * 4
@@ -166,7 +166,7 @@ def test_a_loop_ends_even_a_run_that_escalates() -> None:
     for number in range(3):
         state = asking(state, a_call(call_id=f"c{number}"))
 
-    assert (state.outcome, state.requests) == ("stopped", ())
+    assert (state.outcome, state.oversight.requests) == ("stopped", ())
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_too_many_failures_stop_a_run_that_nobody_watches() -> None:
         "stopped",
         "max_consecutive_failures (2) reached",
     )
-    assert isinstance(state.items[-1], ToolTurn)
+    assert isinstance(state.conversation.items[-1], ToolTurn)
     assert step(state) == steps.Finish()
 
 
@@ -214,7 +214,7 @@ def test_too_many_failures_escalate_where_somebody_is_asked() -> None:
     state = after(after(watched, "error"), "error")
 
     assert state.outcome is None
-    assert [request.kind for request in state.requests] == ["escalation"]
+    assert [request.kind for request in state.oversight.requests] == ["escalation"]
     assert isinstance(step(state), steps.AwaitPeople)
 
 
@@ -237,7 +237,7 @@ def test_a_run_without_a_model_left_has_failed() -> None:
     )
 
     assert state.stop is not None
-    assert (state.outcome, state.answer) == ("failed", None)
+    assert (state.outcome, state.answering.answer) == ("failed", None)
     assert (state.stop.reason, state.stop.detail) == ("no model answered", "no such key")
     assert turns.build_result(state).status == "failed"
 
@@ -250,10 +250,10 @@ def test_what_a_provider_asks_to_keep_is_kept_under_its_name() -> None:
     )
     silent = replies.after_model(kept, a_reply(a_call("look", call_id="c2", place="b")), NOW)
 
-    assert kept.provider_state == {"scripted": {"container_id": "x"}}
-    assert silent.provider_state == kept.provider_state
+    assert kept.chain.provider_state == {"scripted": {"container_id": "x"}}
+    assert silent.chain.provider_state == kept.chain.provider_state
     assert turns.build_result(silent).provider_state == {"scripted": {"container_id": "x"}}
-    assert turns.build_model_call(silent, MODEL).provider_state == kept.provider_state
+    assert turns.build_model_call(silent, MODEL).provider_state == kept.chain.provider_state
 
 
 def test_another_provider_begins_without_state() -> None:
@@ -264,7 +264,9 @@ def test_another_provider_begins_without_state() -> None:
     )
 
     assert (
-        fallbacks.after_failure(kept, an_attempt("overloaded"), CallUsage(), NOW).provider_state
+        fallbacks.after_failure(
+            kept, an_attempt("overloaded"), CallUsage(), NOW
+        ).chain.provider_state
         == {}
     )
 

@@ -8,7 +8,7 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.signals import (
     ResolutionSignal,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.contracts.usage import UsageMetrics
@@ -58,7 +58,7 @@ def test_what_nobody_decides_is_denied(seconds: float, open_: list[str]) -> None
     """At its instant a request expires and its call is answered with a denial."""
     after = verdicts.expire_requests(waiting(), LATER + timedelta(seconds=seconds))
 
-    assert [request.request_id for request in after.requests] == open_
+    assert [request.request_id for request in after.oversight.requests] == open_
     if not open_:
         results = [call.result for call in after.calls]
         assert all(isinstance(found, ToolFailure) for found in results)
@@ -70,7 +70,7 @@ def test_what_nobody_decides_is_denied(seconds: float, open_: list[str]) -> None
             reason="nobody decided req-1 until 2026-03-01 13:00",
             next_valid_actions=("ask for it again", "go on without"),
         )
-        assert [closed.outcome for closed in after.closed] == ["expired", "expired"]
+        assert [closed.outcome for closed in after.oversight.closed] == ["expired", "expired"]
 
 
 def test_an_escalation_asks_how_the_run_goes_on() -> None:
@@ -78,7 +78,7 @@ def test_an_escalation_asks_how_the_run_goes_on() -> None:
     # T-08
     state = escalations.escalate(a_state(), STOP, NOW, escalations.FAILURES)
 
-    assert state.requests == (
+    assert state.oversight.requests == (
         an_escalation(
             reason="max_consecutive_failures (2) reached",
             detail="2 calls",
@@ -115,11 +115,13 @@ def test_a_resolved_run_goes_on(message: ResolutionSignal, steps: int, words: li
     """Streaks begin anew, guidance reaches the next turn, and only `extend` changes the budget."""
     state = told(escalated(), message)
 
-    assert (state.requests, state.outcome) == ((), None)
+    assert (state.oversight.requests, state.outcome) == ((), None)
     ledger = state.ledger
     assert (ledger.failures_in_a_row, ledger.recent_calls, ledger.recurrences) == (0, (), ())
     assert (state.agent.budget.max_steps, state.agent.budget.max_tokens) == (steps, 9)
-    assert state.steers == tuple(UserTurn(text=word, origin="guidance") for word in words)
+    assert state.conversation.steers == tuple(
+        UserTurn(text=word, origin="guidance") for word in words
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_an_aborted_run_is_stopped(guidance: str | None, detail: str) -> None:
     state = told(escalated(), a_resolution("abort", guidance=guidance))
 
     assert state.stop is not None
-    assert (state.outcome, state.requests) == ("stopped", ())
+    assert (state.outcome, state.oversight.requests) == ("stopped", ())
     assert (state.stop.reason, state.stop.detail) == (STOP.reason, detail)
     assert state.stop.ended_by == "a person"
 
@@ -141,9 +143,9 @@ def test_an_escalation_that_nobody_resolves_stops_the_run() -> None:
     state = verdicts.expire_requests(escalated(), LATER)
 
     assert state.stop is not None
-    assert (state.outcome, state.requests) == ("stopped", ())
+    assert (state.outcome, state.oversight.requests) == ("stopped", ())
     assert (state.stop.detail, state.stop.ended_by) == ("2 calls; nobody resolved it in time", "")
-    assert state.closed[0].outcome == "expired"
+    assert state.oversight.closed[0].outcome == "expired"
 
 
 @pytest.mark.parametrize("aborted", [True, False], ids=["aborted", "expired"])
@@ -196,5 +198,9 @@ def test_words_since_a_place_are_said_again() -> None:
     )
 
     answer = UserTurn(text='Asked "1?", a person answered: the blue one', origin="guidance")
-    assert escalations.words_since(state, len(said.items)) == (steer, answer, guidance)
-    assert escalations.words_since(state, len(state.items)) == ()
+    assert escalations.words_since(state, len(said.conversation.items)) == (
+        steer,
+        answer,
+        guidance,
+    )
+    assert escalations.words_since(state, len(state.conversation.items)) == ()

@@ -12,11 +12,12 @@ from holdfast.contracts.control import Effect, RetryOf
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunInput
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import HostedTool
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import parts, replies, turns
-from holdfast.run.earlier import recorded_results
+from holdfast.run.earlier import recorded_results, retries
 from holdfast.run.transcript import cut_before_turn
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
@@ -63,20 +64,20 @@ def test_what_was_done_behind_the_turn_stands() -> None:
     """It is known to the fork, which does it no second time."""
     # NR-06
     done = Effect(summary="send(text='x')", tool="send", digest="d" * 64)
-    state = after_two_turns().with_(effects=(done,))
+    state = after_two_turns().with_effects(done=(done,))
     left = parts.build_carryover(state, (), {}, NOW, 1)
     asked = RunInput.model_validate(
         {"agent": "it", "retry_of": {"run_id": "run-1", "turn": 1}, "actor": "dana"}
     )
     begun = turns.start_run(
-        turns.take_over_limits(asked, left), an_agent(), NOW, **ids("run-1-fork-1")
+        retries.take_over_limits(asked, left), an_agent(), NOW, **ids("run-1-fork-1")
     )
-    forked = turns.go_on_behind(begun, left)
+    forked = retries.go_on_behind(begun, left)
 
     assert left.known == parts.build_known_effects(state) != ()
-    assert forked.known == left.known
-    assert [item.kind for item in forked.items] == ["user", "user"]
-    notice = forked.items[-1]
+    assert forked.effects.known == left.known
+    assert [item.kind for item in forked.conversation.items] == ["user", "user"]
+    notice = forked.conversation.items[-1]
     assert isinstance(notice, UserTurn)
     assert notice.text.startswith(
         "Run run-1 went on from here, and this run takes its turn 1 anew"
@@ -92,10 +93,13 @@ def ids(run_id: str) -> dict[str, str]:
 
 def test_a_summary_of_what_came_later_is_left_out() -> None:
     """It would tell the fork of what is not said yet."""
-    state = after_two_turns().with_(summary="all of it", summarised_before=5)
+    state = after_two_turns().with_conversation(summary="all of it", summarised_before=5)
 
-    assert cut_before_turn(state, 1).summary == ""
-    assert cut_before_turn(state.with_(summarised_before=1), 2).summary == "all of it"
+    assert cut_before_turn(state, 1).conversation.summary == ""
+    assert (
+        cut_before_turn(state.with_conversation(summarised_before=1), 2).conversation.summary
+        == "all of it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,7 @@ def test_there_has_to_be_such_a_turn(turn: int, lacks: int, why: str) -> None:
     """A turn that nobody can find any more is no place to go on from."""
     state = after_two_turns()
     with pytest.raises(InvalidInput, match=why):
-        cut_before_turn(state.with_(items=state.items[lacks:]), turn)
+        cut_before_turn(state.with_conversation(items=state.conversation.items[lacks:]), turn)
 
 
 otherwise = partial(first_then, notice="went on from here")

@@ -7,7 +7,7 @@ import pytest
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import CheckReport
 from holdfast.contracts.guardrails import WITHHELD
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.guardrails import secret_detection
 from holdfast.run.step import goals
 from holdfast.testing import call, calls, say

@@ -18,7 +18,8 @@ from holdfast.contracts.signals import (
     ApprovalSignal,
     ResolutionSignal,
 )
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDigest, UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy.approvals import judge
@@ -142,7 +143,7 @@ class Walk:
                     self.state, UserTurn(text="hey", origin="steer"), NOW
                 )
             else:
-                self._hear(self._draw(messages(self.state.requests)))
+                self._hear(self._draw(messages(self.state.oversight.requests)))
             self.seen.append(self.state)
 
     def _hear(self, message: Message) -> None:
@@ -153,8 +154,8 @@ class Walk:
                 agent=self.state.agent.name,
                 requester=self.state.brief.actor,
                 messages=(message,),
-                requests=self.state.requests,
-                closed=self.state.closed,
+                requests=self.state.oversight.requests,
+                closed=self.state.oversight.closed,
                 now=self.now,
             ),
             Trust(),
@@ -228,7 +229,7 @@ class Walk:
 
 def complete(state: RunState) -> bool:
     """Whether each turn's calls have one result each, in order; the last turn's may be open."""
-    items = state.items
+    items = state.conversation.items
     for place, item in enumerate(items):
         following = items[place + 1] if place + 1 < len(items) else None
         if isinstance(item, ToolTurn) and (
@@ -248,14 +249,17 @@ def complete(state: RunState) -> bool:
 
 
 def digest_follows(state: RunState) -> bool:
-    return state.head == TranscriptDigest(digest=state.origin).extend(state.items)
+    return state.conversation.head == TranscriptDigest(digest=state.conversation.origin).extend(
+        state.conversation.items
+    )
 
 
 def asks_about_open_calls(state: RunState) -> bool:
     """Whether each request is about a call that has no result yet."""
     open_ = {call.call.call_id for call in state.calls if call.result is None}
     return all(
-        request.kind == "escalation" or request.call_id in open_ for request in state.requests
+        request.kind == "escalation" or request.call_id in open_
+        for request in state.oversight.requests
     )
 
 
@@ -264,7 +268,7 @@ def over_is_over(state: RunState) -> bool:
     if state.outcome is None:
         return True
     end = steps.next_step(state, NOW, history_is_long=True)
-    return end == steps.Finish() and not state.calls and not state.requests
+    return end == steps.Finish() and not state.calls and not state.oversight.requests
 
 
 def held_is_held(state: RunState) -> bool:

@@ -12,7 +12,7 @@ from holdfast.contracts.journal import (
     RequestOpened,
 )
 from holdfast.contracts.signals import StopSignal
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.guardrails import review_approval
 from holdfast.run import escalations, requests, verdicts
 from holdfast.run.inbound import controls
@@ -93,15 +93,18 @@ def test_who_stops_a_run_leaves_nothing_to_ask() -> None:
     stopped = controls.after_stop(asked_for(PAY, ASK), told, NOW)
     state = ruled_upon(stopped, (to_approve(PAY), to_answer(ASK)))
 
-    assert (state.requests, state.journal) == ((), ())
+    assert (state.oversight.requests, state.journal) == ((), ())
 
 
 def test_an_answer_that_is_withheld_is_told() -> None:
     """By whom, and nothing of it; where no answer waits there is nothing to withhold."""
-    state = a_state().with_(candidate=Candidate(text="his address is", output=None))
+    state = a_state().with_answering(candidate=Candidate(text="his address is", output=None))
     withheld = drop_candidate(state, "secrets")
 
-    assert (withheld.candidate, withheld.journal) == (None, (AnswerWithheld(by="secrets"),))
+    assert (withheld.answering.candidate, withheld.journal) == (
+        None,
+        (AnswerWithheld(by="secrets"),),
+    )
     assert drop_candidate(withheld, "secrets") is withheld
 
 
@@ -117,7 +120,9 @@ def test_a_request_says_whether_it_shows_the_answer() -> None:
 
 def test_an_approach_that_failed_is_told_as_it_is_kept() -> None:
     """What it was, why it failed and how far it came."""
-    state = a_state().with_(checkpoint=Checkpoint(items=0, model_index=0), approach="I guess.")
+    state = a_state().with_approaches(
+        checkpoint=Checkpoint(items=0, model_index=0), current="I guess."
+    )
     (told,) = escalations.end_approach(state, "it was wrong").journal
 
     assert told == ApproachFailed(

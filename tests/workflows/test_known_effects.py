@@ -320,11 +320,11 @@ def test_what_stands_is_refused_or_a_person_is_asked() -> None:
         ).model_copy(update={"reported": reported})
 
     stands = a_write(0, reported=True)
-    state = a_state().model_copy(update={"effects": (stands,)})
+    state = a_state().with_effects(done=(stands,))
     for first in range(1, 1000, 50):
         more = map(a_write, range(first, first + 50))
-        state = tool_results.with_effects(state, (*state.effects, *more))
+        state = tool_results.with_effects(state, (*state.effects.done, *more))
     known = parts.build_own_known_effects(state)
 
-    assert state.forgotten_effects > 0
+    assert state.effects.forgotten > 0
     assert parts.UNKNOWN_EFFECT in known or stands.digest in {one.digest for one in known}

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from holdfast.contracts.calls import ToolFailure
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import disagreements, tool_calls
 from holdfast.run.disagreements import RETRY_DELAYS_SECONDS, TOO_OLD
 from tests.builders import NOW, a_call, allowed, asked_for, ruled_upon, to_approve

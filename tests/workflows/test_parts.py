@@ -7,7 +7,7 @@ import pytest
 from holdfast.contracts import bounds
 from holdfast.contracts.control import Compensation, Effect, KnownEffect, UndoRuling
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import parts, tiers, tool_results
 from holdfast.run.tiers import TierStop
 from tests.builders import MODEL, a_call, a_state, an_attempt
@@ -42,7 +42,7 @@ def test_a_successor_knows_what_was_done_outside() -> None:
     """What stays in a part's own workspace, and a draft that reaches nobody, it does again."""
     # NR-06
     before = KnownEffect(tool="ask", digest="4" * 64, outcome="done")
-    state = left(SENT, FILE, DRAFT, unresolved=(MAYBE,)).model_copy(update={"known": (before,)})
+    state = left(SENT, FILE, DRAFT, unresolved=(MAYBE,)).with_effects(known=(before,))
 
     assert parts.build_known_effects(state) == (
         before,
@@ -59,7 +59,7 @@ def test_a_successor_knows_what_was_done_outside() -> None:
 def test_what_a_part_lost_reaches_the_whole_though_it_took_back_the_rest() -> None:
     """It told what it couldn't take back; that there was more than it kept isn't told by that."""
     # NR-06
-    full = a_state().model_copy(update={"forgotten_effects": 3})
+    full = a_state().with_effects(forgotten=3)
     blocked = tool_results.record_compensation(
         full, Compensation(not_undone=("3 earlier changes",))
     )
@@ -74,12 +74,12 @@ def test_who_comes_after_a_lost_part_knows_that_anything_may_have_happened() -> 
     """What its run never told, and what was too much to be kept, nobody takes for not done."""
     # NR-06 BY-11
     lost = parts.after_loss(left(SENT), "1-full", "coder")
-    whole = parts.after_result(a_state(), "2-plan", a_result(unresolved=lost.effects[1:]))
-    forgetful = left(SENT).model_copy(update={"forgotten_effects": 1})
+    whole = parts.after_result(a_state(), "2-plan", a_result(unresolved=lost.effects.done[1:]))
+    forgetful = left(SENT).with_effects(forgotten=1)
     many = tuple(
         KnownEffect(tool="send", digest=f"{number:064x}", outcome="done") for number in range(600)
     )
-    full = a_state().model_copy(update={"known": many})
+    full = a_state().with_effects(known=many)
 
     assert parts.build_known_effects(lost) == (
         parts.UNKNOWN_EFFECT,
@@ -104,9 +104,9 @@ def test_a_run_repeats_what_it_did_but_not_what_its_parts_did() -> None:
     """Two equal lines are its own affair; what a part did is done."""
     # NR-06
     own = SENT.model_copy(update={"digest": "5" * 64})
-    state = tool_results.with_effects(left(SENT, FILE), (*left(SENT, FILE).effects, own))
+    state = tool_results.with_effects(left(SENT, FILE), (*left(SENT, FILE).effects.done, own))
     crowded = tool_results.with_effects(
-        state, (*state.effects, *(_large(n, UNDO) for n in range(2_000)))
+        state, (*state.effects.done, *(_large(n, UNDO) for n in range(2_000)))
     )
 
     assert parts.build_own_known_effects(state) == (
@@ -125,7 +125,7 @@ def test_a_run_repeats_what_it_did_but_not_what_its_parts_did() -> None:
 
 def test_parts_of_parts_are_told_apart() -> None:
     """Each run on the way to the whole adds its name."""
-    (found,) = left(SENT.model_copy(update={"part": "2-plan"})).effects
+    (found,) = left(SENT.model_copy(update={"part": "2-plan"})).effects.done
 
     assert (found.part, found.summary) == ("1-full.2-plan", "1-full: send(1)")
 
@@ -136,19 +136,19 @@ def test_the_whole_tells_what_its_parts_took_back() -> None:
     told = Compensation(undone=("a",), not_undone=("b",))
     state = left(compensation=told, failures=(an_attempt(),))
 
-    assert state.compensation == told
-    assert state.attempts == (an_attempt(),)
+    assert state.effects.compensation == told
+    assert state.chain.attempts == (an_attempt(),)
 
 
 def test_what_could_not_be_taken_back_stands() -> None:
     """It is told once, and known to whoever comes next, as is what nobody came to."""
     state = left(SENT, MAYBE)
     reported = SENT.model_copy(update={"reported": True})
-    state = state.model_copy(update={"effects": (reported, MAYBE)})
+    state = state.with_effects(done=(reported, MAYBE))
 
     state = tool_results.record_compensation(state, Compensation(not_undone=("send",)))
 
-    assert state.effects == (reported, MAYBE)
+    assert state.effects.done == (reported, MAYBE)
     assert [one.tool for one in parts.build_known_effects(state)] == ["send", "pay"]
 
 
@@ -159,13 +159,13 @@ def test_what_is_kept_of_effects_has_a_bound() -> None:
     state = a_state()
     for first, end in pairwise([*range(0, 1_900, 50), *range(1_900, 2_001)]):
         new = (_large(number, undo) for number in range(first, end))
-        state = tool_results.with_effects(state, (*state.effects, *new))
+        state = tool_results.with_effects(state, (*state.effects.done, *new))
 
-    assert sum(map(bounds.size, state.effects)) <= bounds.MAX_EFFECTS_BYTES
-    assert len(state.effects) + state.forgotten_effects == 2_000
-    assert len(state.effects) > 200
-    assert state.effects[-1] == _large(1_999, undo)
-    first = state.effects[0]
+    assert sum(map(bounds.size, state.effects.done)) <= bounds.MAX_EFFECTS_BYTES
+    assert len(state.effects.done) + state.effects.forgotten == 2_000
+    assert len(state.effects.done) > 200
+    assert state.effects.done[-1] == _large(1_999, undo)
+    first = state.effects.done[0]
     assert (first.call, first.arguments, len(first.digest)) == (None, None, 64)
 
 

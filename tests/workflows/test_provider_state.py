@@ -16,7 +16,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.model import ModelReply, Prefix
 from holdfast.contracts.run import RunResult
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import replies, steps, turns
@@ -43,7 +43,7 @@ class ThisRun:
         return self._state.agent.prefix
 
     async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
-        items = self._state.items
+        items = self._state.conversation.items
         return TranscriptPage(items=items[offset:], total=len(items), next_offset=None)
 
 
@@ -56,9 +56,7 @@ class LatestOnly(ScriptedAdapter):
 
 async def kept(adapter: ScriptedAdapter, before: JsonObject) -> ModelReply:
     """Ask a model once, in a run that keeps *before* for its provider."""
-    state = a_state().model_copy(
-        update={"provider_state": {"scripted": before, "other": {"z": 1}}}
-    )
+    state = a_state().with_chain(provider_state={"scripted": before, "other": {"z": 1}})
     agent = state.agent.model_copy(update={"prefix_digest": state.agent.prefix.digest})
     state = state.model_copy(update={"agent": agent})
     activities = ModelActivities(

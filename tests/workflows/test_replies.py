@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, Part, UserTurn
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 from holdfast.run import fallbacks, replies, requests, steps, turns
@@ -30,7 +30,7 @@ def unfit() -> ModelReply:
 
 
 def last(state: RunState) -> UserTurn:
-    item = state.items[-1]
+    item = state.conversation.items[-1]
     assert isinstance(item, UserTurn)
     return item
 
@@ -39,7 +39,7 @@ def test_what_a_model_thought_stays_in_its_turn() -> None:
     """The pieces of a reply are kept whole: the model wants them back, and people read them."""
     state = after(a_state(), a_reply(a_call(), parts=(THOUGHT, Part(kind="call"))))
 
-    turn = state.items[-1]
+    turn = state.conversation.items[-1]
     assert isinstance(turn, AssistantTurn)
     assert turn.parts == (THOUGHT, Part(kind="call"))
 
@@ -49,10 +49,10 @@ def test_a_pause_is_no_answer() -> None:
     # BY-49
     state = after(a_state(), paused())
 
-    assert (state.outcome, state.paused) == (None, True)
+    assert (state.outcome, state.chain.paused) == (None, True)
     assert steps.next_step(state, NOW) == steps.CallModel(MODEL)
-    assert isinstance(turns.append_steering(state).items[-1], AssistantTurn)
-    assert after(state, a_reply(text="18 degrees")).answer == "18 degrees"
+    assert isinstance(turns.append_steering(state).conversation.items[-1], AssistantTurn)
+    assert after(state, a_reply(text="18 degrees")).answering.answer == "18 degrees"
 
 
 def test_pauses_count_as_steps() -> None:
@@ -67,7 +67,7 @@ def test_pauses_count_as_steps() -> None:
 def test_people_are_heard_after_a_pause() -> None:
     """Words don't come between a model and the rest of its turn; they come behind it."""
     state = requests.queue_steering(after(a_state(), paused()), HI, NOW)
-    assert isinstance(turns.append_steering(state).items[-1], AssistantTurn)
+    assert isinstance(turns.append_steering(state).conversation.items[-1], AssistantTurn)
 
     done = after(state, a_reply(text="18 degrees"))
 
@@ -82,7 +82,7 @@ def test_another_model_goes_on_where_one_paused() -> None:
     )
 
     assert last(state) == UserTurn(text="Go on.", origin="notice")
-    assert not state.paused
+    assert not state.chain.paused
 
 
 def test_an_answer_that_does_not_fit_goes_back() -> None:
@@ -93,14 +93,14 @@ def test_an_answer_that_does_not_fit_goes_back() -> None:
     assert replies.build_audit_lines(a_state(), unfit()) == (
         ("answer sent back", "it is no JSON"),
     )
-    assert (state.outcome, state.answer) == (None, None)
+    assert (state.outcome, state.answering.answer) == (None, None)
     assert last(state).text == (
         "This answer doesn't fit its JSON Schema: it is no JSON. "
         "Answer again, with nothing but JSON that fits."
     )
     done = after(state, a_reply(text='{"a": 1}', output={"a": 1}))
     assert turns.build_result(done).output == {"a": 1}
-    assert done.answer == '{"a": 1}'
+    assert done.answering.answer == '{"a": 1}'
 
 
 def test_answers_that_never_fit_stop_the_run() -> None:
@@ -109,7 +109,7 @@ def test_answers_that_never_fit_stop_the_run() -> None:
     state = after(a_state(budget={"max_consecutive_failures": 2}), unfit(), unfit())
 
     assert state.stop is not None
-    assert (state.outcome, state.answer) == ("stopped", None)
+    assert (state.outcome, state.answering.answer) == ("stopped", None)
     assert state.stop.reason == "max_consecutive_failures (2) reached"
     assert state.stop.detail == "the answer doesn't fit its schema: it is no JSON"
 
@@ -121,7 +121,7 @@ def test_answers_that_never_fit_escalate_where_somebody_is_asked() -> None:
 
     state = after(state, unfit(), unfit())
 
-    assert [request.kind for request in state.requests] == ["escalation"]
+    assert [request.kind for request in state.oversight.requests] == ["escalation"]
 
 
 def test_what_ran_at_the_provider_is_audited_and_counted() -> None:
@@ -166,7 +166,7 @@ def test_long_notes_are_shortened() -> None:
     """A note may quote a stranger; the state keeps it for the rest of the run."""
     state = after(a_state(), a_reply(a_call(), notes=("x" * 10_000,)))
 
-    assert [len(note) for note in state.notes] == [500]
+    assert [len(note) for note in state.chain.notes] == [500]
     assert replies.build_audit_lines(state, a_reply(a_call(), notes=("x" * 10_000,))) == ()
 
 
@@ -174,7 +174,7 @@ def test_notes_are_bounded() -> None:
     """However much an adapter has to say, the state doesn't grow for ever."""
     noisy = a_reply(a_call(), notes=tuple(f"note {number}" for number in range(80)))
 
-    assert len(after(a_state(), noisy).notes) == 50
+    assert len(after(a_state(), noisy).chain.notes) == 50
 
 
 def test_failed_attempts_are_billed() -> None:

@@ -19,7 +19,7 @@ from holdfast.contracts.signals import (
     RefusedMessage,
     ResolutionSignal,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, verdicts
 from tests.builders import (
@@ -70,7 +70,7 @@ def result(state: RunState) -> ToolSuccess | ToolFailure | None:
 def test_a_call_that_needs_approval_opens_a_request() -> None:
     """A request has everything that a person needs to judge the call."""
     # PF-15
-    (request,) = waiting().requests
+    (request,) = waiting().oversight.requests
 
     assert isinstance(request, ApprovalRequest)
     assert request == ApprovalRequest(
@@ -99,7 +99,7 @@ def test_a_call_that_needs_approval_opens_a_request() -> None:
 def test_a_question_opens_a_request() -> None:
     """The call of a tool that asks becomes a question to a person."""
     # PF-16
-    (request,) = ruled((SEND, to_answer(SEND, "Which one?"))).requests
+    (request,) = ruled((SEND, to_answer(SEND, "Which one?"))).oversight.requests
 
     assert request == Question(
         request_id="req-1",
@@ -143,8 +143,8 @@ def test_requests_are_numbered_through_the_run() -> None:
     state = told(state, an_approval("req-1"))
     again = ruled_upon(state, (to_approve(first, "strong"),), NOW)
 
-    assert [request.request_id for request in again.requests] == ["req-2", "req-3"]
-    assert again.requests_made == 3
+    assert [request.request_id for request in again.oversight.requests] == ["req-2", "req-3"]
+    assert again.oversight.requests_made == 3
 
 
 def test_a_call_with_a_result_is_never_ruled_upon_again() -> None:
@@ -163,8 +163,10 @@ def test_an_approval_is_recorded_with_what_it_binds_to() -> None:
     assert (record.request_id, record.call_id, record.approver) == ("req-1", "c1", "alice")
     assert record.arguments_digest == digest({"text": "hi"})
     assert (record.strength, record.reason, record.at) == ("plain", "fine", SOON)
-    assert state.requests == ()
-    assert state.closed == (ClosedRequest(request_id="req-1", outcome="approved", at=SOON),)
+    assert state.oversight.requests == ()
+    assert state.oversight.closed == (
+        ClosedRequest(request_id="req-1", outcome="approved", at=SOON),
+    )
 
 
 def test_an_approval_that_wasnt_enough_is_taken_back() -> None:
@@ -174,7 +176,7 @@ def test_an_approval_that_wasnt_enough_is_taken_back() -> None:
     again = ruled_upon(approved, (to_approve(SEND, "strong"),), LATER)
 
     assert again.calls[0].approvals == ()
-    assert [request.request_id for request in again.requests] == ["req-2"]
+    assert [request.request_id for request in again.oversight.requests] == ["req-2"]
 
 
 def test_a_rejection_is_the_result_of_the_call() -> None:
@@ -190,7 +192,7 @@ def test_a_rejection_is_the_result_of_the_call() -> None:
         next_valid_actions=("do without it", "ask the user"),
         by_person=True,
     )
-    assert state.closed[0].outcome == "rejected"
+    assert state.oversight.closed[0].outcome == "rejected"
 
 
 def test_an_answer_is_the_result_of_the_call() -> None:
@@ -205,7 +207,7 @@ def test_an_answer_is_the_result_of_the_call() -> None:
         data={"answer": "the blue one"},
         by_person=True,
     )
-    assert state.closed[0].outcome == "answered"
+    assert state.oversight.closed[0].outcome == "answered"
 
 
 def test_a_refused_message_is_kept() -> None:
@@ -213,7 +215,7 @@ def test_a_refused_message_is_kept() -> None:
     state, disposition = verdicts.after_verdict(waiting(), an_approval(), no(), SOON)
 
     assert (disposition.accepted, disposition.reason) == (False, no().reason)
-    assert state.refused == (
+    assert state.oversight.refused == (
         RefusedMessage(
             signal="approval",
             request_id="req-1",
@@ -224,7 +226,7 @@ def test_a_refused_message_is_kept() -> None:
         ),
     )
     assert state.calls == waiting().calls
-    assert state.requests == waiting().requests
+    assert state.oversight.requests == waiting().oversight.requests
 
 
 def test_a_request_that_closed_while_a_message_was_judged_stays_closed() -> None:
@@ -236,7 +238,7 @@ def test_a_request_that_closed_while_a_message_was_judged_stays_closed() -> None
 
     assert (disposition.accepted, disposition.reason) == (False, "the request has just closed")
     assert twice.calls == once.calls
-    assert twice.refused_total == 1
+    assert twice.oversight.refused_total == 1
 
 
 @pytest.mark.parametrize(
@@ -254,7 +256,10 @@ def test_a_message_about_nothing_changes_nothing(
     state, disposition = verdicts.after_verdict(waiting(), message, yes(), SOON)
 
     assert not disposition.accepted
-    assert (state.refused[0].signal, state.refused[0].sender) == (signal, sender)
+    assert (state.oversight.refused[0].signal, state.oversight.refused[0].sender) == (
+        signal,
+        sender,
+    )
 
 
 def test_only_the_latest_refusals_are_kept() -> None:
@@ -263,7 +268,7 @@ def test_only_the_latest_refusals_are_kept() -> None:
     for _ in range(25):
         state, _ = verdicts.after_verdict(state, an_approval(), no(), SOON)
 
-    assert (len(state.refused), state.refused_total) == (20, 25)
+    assert (len(state.oversight.refused), state.oversight.refused_total) == (20, 25)
 
 
 def test_only_the_latest_closed_requests_are_kept() -> None:
@@ -273,8 +278,8 @@ def test_only_the_latest_closed_requests_are_kept() -> None:
         state = told(state, an_approval(f"req-{number}"))
         state = ruled_upon(state, (to_approve(SEND),), NOW)
 
-    assert len(state.closed) == 100
-    assert state.closed[-1].request_id == "req-120"
+    assert len(state.oversight.closed) == 100
+    assert state.oversight.closed[-1].request_id == "req-120"
 
 
 def test_words_wait_for_the_next_turn() -> None:
@@ -282,8 +287,8 @@ def test_words_wait_for_the_next_turn() -> None:
     state = requests.queue_steering(a_state(), UserTurn(text="a", origin="steer"), NOW)
     state = requests.queue_steering(state, UserTurn(text="b", origin="steer"), NOW)
 
-    assert [words.text for words in state.steers] == ["a", "b"]
-    assert state.items == a_state().items
+    assert [words.text for words in state.conversation.steers] == ["a", "b"]
+    assert state.conversation.items == a_state().conversation.items
 
 
 def test_a_malformed_call_opens_no_request() -> None:
@@ -291,7 +296,7 @@ def test_a_malformed_call_opens_no_request() -> None:
     call = a_malformed_call("send")
     state = ruled_upon(asked_for(call), (unknown(call),), NOW)
 
-    assert state.requests == ()
+    assert state.oversight.requests == ()
     assert result(state) is not None
 
 
@@ -300,7 +305,7 @@ def test_an_earlier_release_lowered_limits_too() -> None:
     state = requests.open_request(a_state(budget={"max_tokens": 1000}), an_escalation())
     after = told(state, a_resolution("extend", budget={"max_tokens": 500}))
 
-    assert (after.requests, after.agent.budget.max_tokens) == ((), 500)
+    assert (after.oversight.requests, after.agent.budget.max_tokens) == ((), 500)
 
 
 def test_what_waits_is_searched_for_by_kind_group_and_tool() -> None:
@@ -312,23 +317,23 @@ def test_what_waits_is_searched_for_by_kind_group_and_tool() -> None:
         (pick, to_answer(pick)),
     )
     later = verdicts.after_timeout(state, NOW + timedelta(seconds=61))
-    stuck = state.with_(requests=(an_escalation(trigger="models"),))
+    stuck = state.with_oversight(requests=(an_escalation(trigger="models"),))
 
-    assert requests.pending_keywords(state.requests) == (
+    assert requests.pending_keywords(state.oversight.requests) == (
         "approval:finance:send",
         "approval:leads:send",
         "question::ask_user",
     )
-    assert "approval:board:send" in requests.pending_keywords(later.requests)
-    assert requests.pending_keywords(waiting().requests) == ("approval::send",)
-    assert requests.pending_keywords(stuck.requests) == ("escalation::models",)
+    assert "approval:board:send" in requests.pending_keywords(later.oversight.requests)
+    assert requests.pending_keywords(waiting().oversight.requests) == ("approval::send",)
+    assert requests.pending_keywords(stuck.oversight.requests) == ("escalation::models",)
 
 
 def test_what_waits_is_searched_for_as_far_as_the_server_takes_it() -> None:
     """However many groups may decide, the attribute has no more bytes than the server takes."""
     groups = [f"{number}-{'g' * 190}" for number in range(50)]
     asked = ruled((SEND, to_approve(SEND, groups=tuple(groups))))
-    found = requests.pending_keywords(asked.requests)
+    found = requests.pending_keywords(asked.oversight.requests)
 
     assert 0 < len(found) < len(groups)
     assert sum(map(len, found)) < MAX_SEARCH_ATTRIBUTE_BYTES

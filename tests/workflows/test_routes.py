@@ -132,7 +132,7 @@ def test_no_model_is_sent_what_was_kept_before_another_spoke() -> None:
 
     assert turns.build_model_call(spoken, SMALL).provider_state == {"scripted": {"id": 1}}
     assert turns.build_model_call(spoken, LARGE).provider_state == {}
-    assert isinstance(spoken.items[-1], AssistantTurn)
+    assert isinstance(spoken.conversation.items[-1], AssistantTurn)
 
 
 def test_a_routed_failure_moves_no_chain() -> None:
@@ -143,7 +143,7 @@ def test_a_routed_failure_moves_no_chain() -> None:
 
     after = fallbacks.after_failure(state, attempt, a_reply().usage, NOW)
 
-    assert (after.model_index, after.outcome) == (0, None)
+    assert (after.chain.model_index, after.outcome) == (0, None)
     assert routing.choose_model(after) == SMALL
 
 

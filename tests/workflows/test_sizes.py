@@ -19,7 +19,7 @@ from holdfast.contracts.control import Approach, Candidate, Effect
 from holdfast.contracts.signals import (
     ApprovalSignal,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import ToolTurn, UserTurn
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
@@ -56,7 +56,10 @@ def test_the_results_of_a_turn_fit(texts: list[str]) -> None:
 
     assert [one.call_id for one in shown] == [one.call_id for one in results]
     assert bounds.size(shown) <= bounds.MAX_RESULTS_BYTES + len(texts)
-    assert bounds.size(shown) + context.size(state.items[-1]) < bounds.MAX_TURN_BYTES + 1_000
+    assert (
+        bounds.size(shown) + context.size(state.conversation.items[-1])
+        < bounds.MAX_TURN_BYTES + 1_000
+    )
 
 
 def requests_of(texts: Sequence[str]) -> tuple[Request, ...]:
@@ -71,29 +74,29 @@ def requests_of(texts: Sequence[str]) -> tuple[Request, ...]:
 @pytest.mark.slow
 def test_what_waits_can_always_be_asked_for(texts: list[str]) -> None:
     """The list fits, says what it leaves out, and the pages have the whole of all."""
-    state = a_state().model_copy(update={"requests": requests_of(texts)})
+    state = a_state().with_oversight(requests=requests_of(texts))
 
-    listed = views.pending(state.requests)
+    listed = views.pending(state.oversight.requests)
     paged: list[Request] = []
     offset: int | None = 0
     while offset is not None:
-        page = views.pending_page(state.requests, PageQuery(offset=offset))
+        page = views.pending_page(state.oversight.requests, PageQuery(offset=offset))
         assert bounds.size(page) <= bounds.MAX_PAYLOAD_BYTES or len(page.items) == 1
         paged += page.items
         offset = page.next_offset
 
     assert bounds.size(listed) <= bounds.MAX_PAYLOAD_BYTES
-    assert tuple(paged) == state.requests
-    for shown, whole in zip(listed, state.requests, strict=True):
+    assert tuple(paged) == state.oversight.requests
+    for shown, whole in zip(listed, state.oversight.requests, strict=True):
         assert shown == whole or shown.left_out
 
 
 def test_a_list_that_is_too_long_says_how_it_goes_on() -> None:
     """Where not even outlines of all requests fit, the last one tells of the others."""
     request = a_request("req-1").model_copy(update={"reason": "x" * 100_000})
-    state = a_state().model_copy(update={"requests": (request,) * 20})
+    state = a_state().with_oversight(requests=(request,) * 20)
 
-    listed = views.pending(state.requests)
+    listed = views.pending(state.oversight.requests)
 
     assert bounds.size(listed) <= bounds.MAX_PAYLOAD_BYTES
     assert f"{20 - len(listed)} more requests: see page {{offset: {len(listed)}}}" in str(
@@ -150,7 +153,7 @@ def test_a_new_execution_begins_with_what_can_be_sent(texts: list[str]) -> None:
 
 def test_a_state_that_is_too_large_ends_the_run() -> None:
     """It can't be sent, so it is refused with a reason, and not tried for ever."""
-    state = a_state().model_copy(update={"requests": requests_of(["x" * 900_000])})
+    state = a_state().with_oversight(requests=requests_of(["x" * 900_000]))
 
     step = steps.next_step(state, NOW, flooded=True)
 
@@ -176,15 +179,16 @@ def test_a_result_fits_with_as_many_failed_approaches_as_there_is_room_for(lette
     words = {"approach": letter * 4_000, "failure_reason": letter * 2_000, "partial_progress": ""}
     failed = tuple(Approach.model_validate({"number": n, **words}) for n in range(1, 21))
     effect = Effect(summary="x" * 200, outcome="done", digest="d" * 64, tool="send")
-    fresh = {
-        "answer": "x" * 599_000,
-        "approaches": failed,
-        "effects": (effect,) * 400,
-        "provider_state": {"chain": "x" * 49_000},
-        "outcome": "completed",
-    }
+    state = (
+        a_state()
+        .with_(outcome="completed")
+        .with_answering(answer="x" * 599_000)
+        .with_approaches(failed=failed)
+        .with_effects(done=(effect,) * 400)
+        .with_chain(provider_state={"chain": "x" * 49_000})
+    )
 
-    result = turns.build_result(a_state().model_copy(update=fresh), has_parent=True)
+    result = turns.build_result(state, has_parent=True)
 
     assert bounds.size(result) <= bounds.MAX_PAYLOAD_BYTES
     assert len(result.effects) == 400
@@ -213,7 +217,7 @@ def test_what_judges_fits_into_a_payload(about: list[int]) -> None:
     """Messages are judged in their order, with outlines as large as these may be, once each."""
     large = {"action": "\U0001f600" * 500, "reason": "\U0001f600" * 500, "requester": "x" * 800}
     waiting = tuple(a_request(f"req-{number}").model_copy(update=large) for number in range(200))
-    state = a_state().model_copy(update={"requests": waiting})
+    state = a_state().with_oversight(requests=waiting)
     left = [f"req-{number}" for number in about]
     while left:
         together = requests.count_judged_together(state, left)

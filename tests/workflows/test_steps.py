@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.run import RunInput
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import ToolTurn, TranscriptDigest, UserTurn
@@ -180,8 +180,8 @@ def test_a_run_begins_with_its_goal() -> None:
     agent = an_agent(budget={"max_steps": 9, "max_tokens": 5})
     state = turns.start_run(given, agent, NOW, **IDS)
 
-    assert state.items == (UserTurn(text="go"),)
-    assert state.head == TranscriptDigest().extend(state.items)
+    assert state.conversation.items == (UserTurn(text="go"),)
+    assert state.conversation.head == TranscriptDigest().extend(state.conversation.items)
     assert (state.agent.budget.max_steps, state.agent.budget.max_tokens) == (3, 5)
     assert (state.brief.tenant, state.started_at) == ("acme", NOW)
 
@@ -197,8 +197,11 @@ def test_words_stand_behind_the_transcript() -> None:
 
     told = turns.append_steering(state)
 
-    assert told.items == (*state.items, UserTurn(text="be brief", origin="steer"))
-    assert told.steers == ()
+    assert told.conversation.items == (
+        *state.conversation.items,
+        UserTurn(text="be brief", origin="steer"),
+    )
+    assert told.conversation.steers == ()
     assert turns.append_steering(told) == told
 
 
@@ -209,9 +212,19 @@ def test_a_model_call_brings_only_what_is_new() -> None:
     first = turns.build_model_call(a_state(), MODEL)
     second = turns.build_model_call(state, MODEL)
 
-    assert (first.turn, first.base, first.items) == (1, TranscriptDigest(), a_state().items)
-    assert (second.turn, second.base, second.items) == (2, first.head, state.items[1:])
-    assert second.base.extend(state.items[1:]) == second.head == state.head
+    assert (first.turn, first.base, first.items) == (
+        1,
+        TranscriptDigest(),
+        a_state().conversation.items,
+    )
+    assert (second.turn, second.base, second.items) == (
+        2,
+        first.head,
+        state.conversation.items[1:],
+    )
+    assert (
+        second.base.extend(state.conversation.items[1:]) == second.head == state.conversation.head
+    )
 
 
 def test_a_reply_is_billed() -> None:
@@ -244,5 +257,5 @@ def test_a_failed_call_is_an_ordinary_result(tool: ToolContract) -> None:
 
     state = turns.after_tools(ruled(call), (failed,), NOW)
 
-    assert state.items[-1] == ToolTurn(results=(failed,))
+    assert state.conversation.items[-1] == ToolTurn(results=(failed,))
     assert step(state) == steps.CallModel("scripted:it")

@@ -5,7 +5,7 @@ import pytest
 from holdfast import Tiers
 from holdfast.contracts.control import Candidate
 from holdfast.contracts.run import RunResult, RunStatus
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.contracts.usage import UsageMetrics
@@ -72,19 +72,27 @@ def test_an_answer_is_a_candidate() -> None:
         tiers.after_answer(free, "coder", answer),
     )
 
-    assert (held.candidate, held.outcome, held.answer) == (answer, None, None)
-    assert (out.candidate, out.outcome, out.answer) == (None, "completed", "a coat")
-    assert held.items[-1] == out.items[-1] == AssistantTurn(model="agent:coder", text="a coat")
+    assert (held.answering.candidate, held.outcome, held.answering.answer) == (answer, None, None)
+    assert (out.answering.candidate, out.outcome, out.answering.answer) == (
+        None,
+        "completed",
+        "a coat",
+    )
+    assert (
+        held.conversation.items[-1]
+        == out.conversation.items[-1]
+        == AssistantTurn(model="agent:coder", text="a coat")
+    )
 
 
 def test_words_said_meanwhile_make_the_tier_begin_again() -> None:
     """An answer that knows nothing of what was said meanwhile is none yet; it becomes context."""
-    heard = a_tiered().model_copy(update={"steers": (UserTurn(text="in red", origin="steer"),)})
+    heard = a_tiered().with_conversation(steers=(UserTurn(text="in red", origin="steer"),))
 
     state = tiers.after_answer(heard, "coder", Candidate(text="a coat"))
 
-    assert (state.candidate, state.outcome, state.tier) == (None, None, 0)
-    assert state.items[-1] == AssistantTurn(model="agent:coder", text="a coat")
+    assert (state.answering.candidate, state.outcome, state.parts.tier) == (None, None, 0)
+    assert state.conversation.items[-1] == AssistantTurn(model="agent:coder", text="a coat")
 
 
 def test_the_goal_of_a_tier_is_everything_said() -> None:
@@ -111,10 +119,10 @@ def test_a_failure_is_kept_and_leads_on() -> None:
     state = tiers.after_failure(a_tiered(), 0, TierFailure("no wool\nleft", "2 steps"))
     state = tiers.after_failure(state, 1, TierFailure("no needle"))
 
-    assert (state.tier, state.tier_failure) == (2, "no needle")
+    assert (state.parts.tier, state.parts.tier_failure) == (2, "no needle")
     assert [
         (one.number, one.approach, one.failure_reason, one.partial_progress)
-        for one in state.approaches
+        for one in state.approaches.failed
     ] == [(1, "full: coder", "no wool left", "2 steps"), (2, "simplified: clerk", "no needle", "")]
 
 

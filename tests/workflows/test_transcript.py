@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from holdfast.contracts.bounds import MAX_CARRIED_TRANSCRIPT_BYTES
 from holdfast.contracts.calls import ToolFailure, ToolResult
 from holdfast.contracts.journal import RequestClosed
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import (
     AssistantTurn,
@@ -49,10 +49,10 @@ def test_appending_keeps_digest_and_size_in_step() -> None:
 
     longer = append_items(state, words)
 
-    assert longer.items == (*state.items, words)
-    assert longer.head == TranscriptDigest().extend(longer.items)
-    assert longer.context_bytes == context.total_size(longer.items)
-    assert longer.sent == state.sent
+    assert longer.conversation.items == (*state.conversation.items, words)
+    assert longer.conversation.head == TranscriptDigest().extend(longer.conversation.items)
+    assert longer.conversation.context_bytes == context.total_size(longer.conversation.items)
+    assert longer.conversation.sent == state.conversation.sent
 
 
 def test_pruning_keeps_the_record_whole() -> None:
@@ -62,12 +62,15 @@ def test_pruning_keeps_the_record_whole() -> None:
 
     shown = prune(state, 5)
 
-    assert (shown.items, shown.head) == (state.items, state.head)
-    assert shown.pruned_before == 5
-    assert shown.context_bytes == context.total_size(
-        context.apply_view(state.items, TranscriptView(pruned_before=5), 10_000)
+    assert (shown.conversation.items, shown.conversation.head) == (
+        state.conversation.items,
+        state.conversation.head,
     )
-    assert shown.context_bytes < state.context_bytes
+    assert shown.conversation.pruned_before == 5
+    assert shown.conversation.context_bytes == context.total_size(
+        context.apply_view(state.conversation.items, TranscriptView(pruned_before=5), 10_000)
+    )
+    assert shown.conversation.context_bytes < state.conversation.context_bytes
 
 
 def test_a_halted_turn_has_all_its_results() -> None:
@@ -85,19 +88,19 @@ def test_a_halted_turn_has_all_its_results() -> None:
     aborted = ToolFailure(
         status="aborted", call_id="c2", name="send", type="aborted", reason=STOP.reason
     )
-    assert over.items[-1] == ToolTurn(results=(done, aborted))
+    assert over.conversation.items[-1] == ToolTurn(results=(done, aborted))
     assert (over.calls, over.outcome, over.stop) == ((), "stopped", STOP)
-    assert over.head == TranscriptDigest().extend(over.items)
+    assert over.conversation.head == TranscriptDigest().extend(over.conversation.items)
 
 
 def test_a_halted_run_waits_for_nobody() -> None:
     """A run that is over has no open requests, and its history says what became of them."""
-    state = a_state().model_copy(update={"requests": (a_request(),)})
+    state = a_state().with_oversight(requests=(a_request(),))
 
     over = halt(state, STOP, NOW)
 
-    assert over.requests == ()
-    assert [one.outcome for one in over.closed] == ["withdrawn"]
+    assert over.oversight.requests == ()
+    assert [one.outcome for one in over.oversight.closed] == ["withdrawn"]
     assert over.journal == (
         RequestClosed(request_id=a_request().request_id, outcome="withdrawn", at=NOW),
     )
@@ -119,8 +122,8 @@ def test_a_short_transcript_is_carried_whole() -> None:
 
     fresh = build_continue_as_new_input(state)
 
-    assert fresh.items == state.items
-    assert fresh.context_bytes == state.context_bytes
+    assert fresh.conversation.items == state.conversation.items
+    assert fresh.conversation.context_bytes == state.conversation.context_bytes
 
 
 def test_the_digest_goes_on_where_it_ended() -> None:
@@ -130,9 +133,11 @@ def test_the_digest_goes_on_where_it_ended() -> None:
 
     fresh = build_continue_as_new_input(state)
 
-    assert fresh.origin == state.head.digest
-    assert fresh.sent == TranscriptDigest(length=0, digest=state.head.digest)
-    assert fresh.head == fresh.sent.extend(fresh.items)
+    assert fresh.conversation.origin == state.conversation.head.digest
+    assert fresh.conversation.sent == TranscriptDigest(
+        length=0, digest=state.conversation.head.digest
+    )
+    assert fresh.conversation.head == fresh.conversation.sent.extend(fresh.conversation.items)
 
 
 def test_the_first_call_of_a_new_execution_brings_everything() -> None:
@@ -141,8 +146,8 @@ def test_the_first_call_of_a_new_execution_brings_everything() -> None:
 
     call = build_model_call(fresh, "scripted:it")
 
-    assert call.items == fresh.items
-    assert TranscriptDigest(digest=call.origin).extend(fresh.items) == call.head
+    assert call.items == fresh.conversation.items
+    assert TranscriptDigest(digest=call.origin).extend(fresh.conversation.items) == call.head
 
 
 def test_a_carried_state_is_json() -> None:
@@ -161,12 +166,14 @@ def test_what_decides_is_carried() -> None:
         a_state().started_at,
     )
     state = requests.queue_steering(state, UserTurn(text="be brief", origin="steer"), NOW)
-    state = state.model_copy(update={"provider_state": {"anthropic": {"container_id": "x"}}})
+    state = state.with_chain(provider_state={"anthropic": {"container_id": "x"}})
 
     fresh = build_continue_as_new_input(state)
 
     rest = {"items", "head", "sent", "origin", "context_bytes", "pruned_before"}
-    assert fresh.model_dump(exclude=rest) == state.model_dump(exclude=rest)
+    assert fresh.model_dump(exclude={"conversation": rest}) == state.model_dump(
+        exclude={"conversation": rest}
+    )
     assert requests.find(fresh, an_approval().request_id) is not None
 
 
@@ -176,8 +183,10 @@ def test_what_was_pruned_is_carried_as_it_is_shown() -> None:
 
     fresh = build_continue_as_new_input(state)
 
-    assert fresh.items == context.apply_view(state.items, TranscriptView(pruned_before=5), 10_000)
-    assert fresh.pruned_before == 0
+    assert fresh.conversation.items == context.apply_view(
+        state.conversation.items, TranscriptView(pruned_before=5), 10_000
+    )
+    assert fresh.conversation.pruned_before == 0
 
 
 @given(LARGE)
@@ -190,11 +199,13 @@ def test_a_long_transcript_is_carried_in_part(sizes: list[int | None]) -> None:
 
     fresh = build_continue_as_new_input(grown(items))
 
-    assert fresh.items[0] == items[0]
-    assert context.total_size(fresh.items) <= MAX_CARRIED_TRANSCRIPT_BYTES + 1000
-    assert _conversation(fresh.items)
+    assert fresh.conversation.items[0] == items[0]
+    assert context.total_size(fresh.conversation.items) <= MAX_CARRIED_TRANSCRIPT_BYTES + 1000
+    assert _conversation(fresh.conversation.items)
     assert [item for item in items if isinstance(item, UserTurn)] == [
-        item for item in fresh.items if isinstance(item, UserTurn) and item.origin != "notice"
+        item
+        for item in fresh.conversation.items
+        if isinstance(item, UserTurn) and item.origin != "notice"
     ]
 
 
@@ -204,9 +215,9 @@ def test_what_was_left_out_is_said(size: int) -> None:
     """In place of old turns stands a notice, and behind it the model's own turn comes first."""
     fresh = build_continue_as_new_input(grown(a_transcript([size] * 2000)))
 
-    kinds = [item.kind for item in fresh.items]
+    kinds = [item.kind for item in fresh.conversation.items]
     notice = UserTurn(text="(Earlier turns are left out here.)", origin="notice")
-    assert fresh.items[1] == notice
+    assert fresh.conversation.items[1] == notice
     assert kinds[:3] == ["user", "user", "assistant"]
     assert kinds[-2:] == ["assistant", "tool"]
 
@@ -221,7 +232,7 @@ def test_the_latest_results_are_carried_whole() -> None:
         ToolTurn(results=results),
     )
 
-    assert build_continue_as_new_input(state).items[-1] == ToolTurn(results=results)
+    assert build_continue_as_new_input(state).conversation.items[-1] == ToolTurn(results=results)
 
 
 @pytest.mark.slow
@@ -233,9 +244,11 @@ def test_carrying_on_again_and_again_stays_small() -> None:
         state = build_continue_as_new_input(append_items(state, *more))
 
     notices = [
-        item for item in state.items if isinstance(item, UserTurn) and item.origin == "notice"
+        item
+        for item in state.conversation.items
+        if isinstance(item, UserTurn) and item.origin == "notice"
     ]
-    assert context.total_size(state.items) <= MAX_CARRIED_TRANSCRIPT_BYTES
+    assert context.total_size(state.conversation.items) <= MAX_CARRIED_TRANSCRIPT_BYTES
     assert len(notices) == 1
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.control import ModelFacts
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.contracts.usage import CallUsage
@@ -53,10 +53,10 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     state = turns.after_tools(state, (a_success(LOOK),), NOW)
     state = turns.after_tools(state, (a_failure(WRITE),), NOW)
 
-    last = state.items[-1]
+    last = state.conversation.items[-1]
     assert isinstance(last, ToolTurn)
     assert [result.call_id for result in last.results] == ["c4", "c6", "c1"]
-    assert isinstance(state.items[-2], AssistantTurn)
+    assert isinstance(state.conversation.items[-2], AssistantTurn)
     assert (state.calls, state.ledger.tool_calls) == ((), 2)
 
 
@@ -83,7 +83,7 @@ def test_a_turn_isnt_over_before_its_last_call() -> None:
     # T-21
     state = turns.after_tools(ruled(LOOK, WRITE), (a_success(LOOK),), NOW)
 
-    assert not isinstance(state.items[-1], ToolTurn)
+    assert not isinstance(state.conversation.items[-1], ToolTurn)
     assert steps.next_step(state, NOW) == steps.RunTools(state.calls[1:])
 
 
@@ -128,7 +128,7 @@ def test_the_results_of_a_turn_fit_into_a_payload() -> None:
 
     state = turns.after_tools(ruled(*calls), results, NOW)
 
-    last = state.items[-1]
+    last = state.conversation.items[-1]
     assert isinstance(last, ToolTurn)
     assert [result.call_id for result in last.results] == ["c0", "c1", "c2", "c3", "c4"]
     assert last.results[:2] == results[:2]

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.calls import ToolSuccess
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import replies
@@ -24,37 +24,39 @@ from tests.builders import (
 )
 
 STOP = Stop(reason="max_steps (3) reached", detail="", next_safe_action="")
+STATE = a_state()
+WAITING = STATE.with_oversight(requests=(a_request(),))
 
 
 def holding(items: tuple[TranscriptItem, ...]) -> RunState:
-    return a_state().model_copy(update={"items": items})
+    return a_state().with_conversation(items=items)
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    ("state", "word"),
     [
-        pytest.param({}, "running", id="running"),
-        pytest.param({"requests": (a_request(),)}, "waiting", id="waiting"),
-        pytest.param({"suspended": True}, "suspended", id="suspended"),
-        pytest.param({"suspended": True}, "suspending", id="suspending"),
+        pytest.param(STATE, "running", id="running"),
+        pytest.param(WAITING, "waiting", id="waiting"),
+        pytest.param(STATE.with_(suspended=True), "suspended", id="suspended"),
+        pytest.param(STATE.with_(suspended=True), "suspending", id="suspending"),
+        pytest.param(WAITING.with_(suspended=True), "suspended", id="suspended waiting"),
+        pytest.param(STATE.with_(outcome="completed"), "completed", id="completed"),
+        pytest.param(STATE.with_(outcome="stopped", stop=STOP), "stopped", id="stopped"),
         pytest.param(
-            {"requests": (a_request(),), "suspended": True}, "suspended", id="suspended waiting"
+            STATE.with_(outcome="failed", suspended=True), "failed", id="over, suspended"
         ),
-        pytest.param({"outcome": "completed"}, "completed", id="completed"),
-        pytest.param({"outcome": "stopped", "stop": STOP}, "stopped", id="stopped"),
-        pytest.param({"outcome": "failed", "suspended": True}, "failed", id="over, suspended"),
     ],
 )
-def test_a_run_stands_at_one_word(changes: dict[str, object], word: str) -> None:
+def test_a_run_stands_at_one_word(state: RunState, word: str) -> None:
     """A run that is over says how; before, suspension hides waiting, waiting hides work."""
     in_flight = ("tool look",) if word == "suspending" else ()
-    assert find_status(a_state().model_copy(update=changes), in_flight) == word
+    assert find_status(state, in_flight) == word
 
 
 def test_status_says_what_a_person_asks_first() -> None:
     """Who runs what for whom, how far it is, and what it waits for."""
     state = asked_for(a_call(), state=a_state(run={"tenant": "acme", "actor": "bob"}))
-    report = status(state.model_copy(update={"requests": (a_question(),)}))
+    report = status(state.with_oversight(requests=(a_question(),)))
 
     assert (report.run_id, report.agent, report.tenant, report.actor) == (
         "run-1",
@@ -64,7 +66,7 @@ def test_status_says_what_a_person_asks_first() -> None:
     )
     assert (report.status, report.step, report.model) == ("waiting", 1, "scripted:it")
     assert report.waits_for == ("req-1 · question: Which one?",)
-    assert report.transcript_digest not in {"", state.head.digest}
+    assert report.transcript_digest not in {"", state.conversation.head.digest}
     assert report.started_at == NOW
     assert (report.answer, report.stop, report.refused_total) == (None, None, 0)
 
@@ -108,7 +110,7 @@ def test_a_page_is_a_part_of_the_transcript(
 
     page = transcript_page(state, PageQuery(offset=offset, limit=limit))
 
-    assert page.items == state.items[offset : offset + length]
+    assert page.items == state.conversation.items[offset : offset + length]
     assert (page.total, page.next_offset) == (7, following)
 
 
@@ -138,7 +140,7 @@ def test_an_item_larger_than_a_page_comes_alone() -> None:
 
     pages = [transcript_page(state, PageQuery(offset=offset)) for offset in (0, 1, 2)]
 
-    assert [page.items for page in pages] == [(item,) for item in state.items]
+    assert [page.items for page in pages] == [(item,) for item in state.conversation.items]
     assert [page.next_offset for page in pages] == [1, 2, None]
 
 

@@ -6,7 +6,8 @@ from temporalio.exceptions import FailureError
 from holdfast.contracts.calls import ToolCall, ToolResult
 from holdfast.contracts.control import Delegation
 from holdfast.contracts.decisions import Decided
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import tool_results
 from holdfast.run.delegation.handoffs import (
     PreparedHandoff,
@@ -84,7 +85,9 @@ async def prepare_return(
     words, given = told
     record = build_record(run.state, call, receiver, workflow.now(), given, delegation=delegation)
     state = run.state
-    run.state = state.with_(journal=(*state.journal, record), handoffs=state.handoffs + 1)
+    run.state = state.with_(journal=(*state.journal, record)).with_parts(
+        handoffs=state.parts.handoffs + 1
+    )
     return words
 
 

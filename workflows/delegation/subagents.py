@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from holdfast.contracts.calls import ToolFailure, ToolResult
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state.calls import CallState
 from holdfast.run import parts, tool_calls
 from holdfast.run.delegation.subagents import (
     DelegatedTask,
@@ -40,8 +40,8 @@ async def run_beside(
 
 async def _run_subagents(run: RunContext, calls: list[CallState]) -> dict[str, ToolResult]:
     """Have other agents work on these calls, each in a run of its own; none of them raises."""
-    first, told = run.state.delegated + 1, parts.describe_effects(run.state)
-    run.state = run.state.with_(delegated=run.state.delegated + len(calls))
+    first, told = run.state.parts.delegated + 1, parts.describe_effects(run.state)
+    run.state = run.state.with_parts(delegated=run.state.parts.delegated + len(calls))
     words, results = await _prepare_returns(run, calls)
     numbered = list(enumerate(calls, start=first))
     tasks = {

@@ -65,7 +65,7 @@ class RunHandlers:
     def status(self) -> StatusReport:
         """Say where the run stands."""
         run = self._run
-        relayed = run.requests[len(run.state.requests) :]
+        relayed = run.requests[len(run.state.oversight.requests) :]
         return views.status(run.state, run.in_flight, run.longest_wait, relayed)
 
     @workflow.query

@@ -11,7 +11,7 @@ from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.control import ProviderWait
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.errors import PayloadTooLarge
-from holdfast.contracts.state import CallState
+from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import (
     answers,
@@ -229,13 +229,13 @@ class StepLoop:
 
     async def _wait_for_people(self, until: datetime) -> None:
         self._recorded.clear()
-        waiting = self._run.state.requests
+        waiting = self._run.state.oversight.requests
         with at_rest(self._run):
             await run_context.wait_for_people(
                 self._run,
                 until,
                 lambda: (
-                    self._run.state.requests != waiting
+                    self._run.state.oversight.requests != waiting
                     or not isinstance(self._next_step(), AwaitPeople)
                 ),
             )
@@ -261,7 +261,7 @@ class StepLoop:
             await workflow.wait_condition(lambda: not isinstance(self._next_step(), AwaitResume))
 
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
-        if self._run.state.requests:
+        if self._run.state.oversight.requests:
             run_context.publish_status(self._run)  # who is asked hears of it before these end
         fresh = tool_calls.drop_lapsed_approvals(self._run.state, batch, workflow.now())
         if fresh is not self._run.state:
@@ -337,7 +337,7 @@ class StepLoop:
         return result or tool_results.build_abort(call.call, "broken off by a person")
 
     async def _prune(self, before: int) -> None:
-        fresh = prune(self._run.state, before)
-        sizes = f"{self._run.state.context_bytes} → {fresh.context_bytes} bytes"
+        was, pruned = self._run.state.conversation, prune(self._run.state, before).conversation
+        sizes = f"{was.context_bytes} → {pruned.context_bytes} bytes"
         await self._run.record("context pruned", f"turns before item {before}: {sizes}")
         self._run.state = compaction.reset_last_call_usage(prune(self._run.state, before))

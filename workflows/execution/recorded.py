@@ -9,7 +9,7 @@ from holdfast.activities.transcripts import HOLD_TRANSCRIPT, HoldTranscript
 from holdfast.contracts.base import Contract, digest
 from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.contracts.model import ModelCall, ModelReply
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import (
     REFERENCE_DIGITS,
     AssistantTurn,
@@ -57,8 +57,13 @@ class RecordedContent:
         if HOLD_TRANSCRIPT not in ours:
             return call
         if not workflow.unsafe.is_replaying():
-            ours[HOLD_TRANSCRIPT](state.run_id, workflow.info().run_id, state.head, state.items)
-        new = state.items[state.sent.length :]
+            ours[HOLD_TRANSCRIPT](
+                state.run_id,
+                workflow.info().run_id,
+                state.conversation.head,
+                state.conversation.items,
+            )
+        new = state.conversation.items[state.conversation.sent.length :]
         named = tuple(map(self._refer, new))
         return call if named == new else call.with_(base=TranscriptDigest(), items=named)
 

@@ -17,7 +17,11 @@ async def watch_time(run: RunContext) -> None:
         if state.is_ending:
             return
         trigger = triggers.find_trigger(
-            agent.triggers, agent.budget, state.ledger, _worked_seconds(run), state.acknowledged
+            agent.triggers,
+            agent.budget,
+            state.ledger,
+            _worked_seconds(run),
+            state.oversight.acknowledged,
         )
         if trigger is not None:
             run.state = escalations.pause(run.state, trigger, workflow.now())
@@ -28,7 +32,7 @@ async def watch_time(run: RunContext) -> None:
 
 def _is_at_work(run: RunContext) -> bool:
     """Whether nobody is asked, and all the time that people took is in the ledger."""
-    return not (run.resting or run.state.suspended or run.state.requests)
+    return not (run.resting or run.state.suspended or run.state.oversight.requests)
 
 
 def _seconds_until_slow(run: RunContext) -> float | None:
@@ -36,7 +40,7 @@ def _seconds_until_slow(run: RunContext) -> float | None:
     if not agent.escalates or run.state.is_ending:
         return None
     return triggers.seconds_until_slow(
-        agent.triggers, _worked_seconds(run), run.state.acknowledged
+        agent.triggers, _worked_seconds(run), run.state.oversight.acknowledged
     )
 
 

@@ -23,7 +23,7 @@ from holdfast.contracts.sessions.messages import (
     SessionInput,
 )
 from holdfast.contracts.signals import RUN_SIGNALS, CloseSignal, RunSignal, SuspensionSignal
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error
 

@@ -29,7 +29,7 @@ from holdfast.contracts.signals import (
     SteerSignal,
     SuspensionSignal,
 )
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run import requests, summaries, turns, verdicts
 from holdfast.run.inbound import controls
 from holdfast.run.sessions import messages as sessions
@@ -221,7 +221,7 @@ class SignalHandler:
                 closed=(),
                 now=workflow.now(),
                 controls=tuple(itertools.starmap(_build_control_message, heard)),
-                used=state.used_tokens,
+                used=state.oversight.used_tokens,
                 first_execution_run_id=state.first_execution_run_id,
             )
         )
@@ -247,7 +247,7 @@ class SignalHandler:
         """Judge messages in their order; what the first of them changes counts for the next."""
         state, said = self._run.state, tuple(message for _, message in heard)
         about = {message.request_id for message in said}
-        named = [request for request in state.requests if request.request_id in about]
+        named = [request for request in state.oversight.requests if request.request_id in about]
         sent = _digest_messages(heard)
         answer = await authorizing.judge(
             JudgeInput(
@@ -261,7 +261,7 @@ class SignalHandler:
                 sent=sent,
                 first_execution_run_id=state.first_execution_run_id if sent else "",
                 requests=tuple(map(outline, named)),
-                closed=state.closed,
+                closed=state.oversight.closed,
                 now=workflow.now(),
                 means=_build_budget_status(state) if any(map(_is_extension, said)) else None,
                 digests={request.request_id: request.digest for request in named},

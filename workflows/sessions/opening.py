@@ -9,7 +9,7 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.sessions.archive import LoadedSession, LoadSession
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE, SessionInput
-from holdfast.contracts.state import RunState
+from holdfast.contracts.state.run import RunState
 from holdfast.run.sessions.opening import reopen_session, start_session
 from holdfast.workflows import failures, options
 from holdfast.workflows.inbound import messages

@@ -24,7 +24,7 @@ async def execute_step(run: RunContext, step: SessionStep) -> None:
 
 
 def _end_message(run: RunContext) -> None:
-    held, outcome = run.state.held, run.state.outcome
+    held, outcome = run.state.guarding.held, run.state.outcome
     run.state = messages.end_message(run.state, workflow.now())
     if held:
         run_context.publish_claims(run.state)

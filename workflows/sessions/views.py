@@ -12,7 +12,8 @@ from holdfast.contracts.sessions.messages import (
     OutcomeReport,
     SessionReport,
 )
-from holdfast.contracts.state import CallState, RunState
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
 from holdfast.run.sessions import messages
 from holdfast.run.sessions.opening import leave_session
 from holdfast.workflows.views import PageQuery, select_page
@@ -76,8 +77,8 @@ def show_archive(
     answers are withheld only who has read in history what the model was asked is told.
     """
     _require_begun(state)
-    proofs = {state.sent.digest, state.head.digest}
-    if state.withholds and state.head.digest and query.digest not in proofs - {""}:
+    proofs = {state.conversation.sent.digest, state.conversation.head.digest}
+    if state.withholds and state.conversation.head.digest and query.digest not in proofs - {""}:
         raise ApplicationError("that is not the digest of what its model was shown last")
     return leave_session(state, begun, lost_parts, now)
 

@@ -1,0 +1,1 @@
+"""The state of a run: everything that decides what happens next, as frozen values."""

@@ -1,0 +1,50 @@
+"""What a run changed, as a frozen value."""
+
+from operator import not_
+from typing import Self, TypedDict, Unpack
+
+from pydantic import Field
+
+from holdfast.contracts.base import Contract
+from holdfast.contracts.calls import RecordedResult
+from holdfast.contracts.control import (
+    Compensation,
+    Effect,
+    KnownEffect,
+)
+
+
+class EffectRecordChange(TypedDict, total=False):
+    """What may change of it."""
+
+    done: tuple[Effect, ...]
+    forgotten: int
+    unresolved: tuple[str, ...]
+    lost: bool
+    known: tuple[KnownEffect, ...]
+    recorded: tuple[RecordedResult, ...]
+    compensation: Compensation | None
+
+
+class EffectRecord(Contract):
+    """
+    What the run changed outside, what was changed before it, and what was taken back.
+
+    `done` since it began, the oldest of which may be `forgotten`, so many of them. `unresolved`
+    are fingerprints of writes of which nobody knows whether they happened. `known` is what was
+    done before this run began, which it doesn't do again, `recorded` what answers the calls of a
+    dry fork. Something is `lost` of that, of what its parts did or of `unresolved` where there was
+    no room to keep all.
+    """
+
+    done: tuple[Effect, ...] = ()
+    forgotten: int = 0
+    unresolved: tuple[str, ...] = ()
+    lost: bool = False
+    known: tuple[KnownEffect, ...] = ()
+    recorded: tuple[RecordedResult, ...] = Field(default=(), exclude_if=not_)
+    compensation: Compensation | None = None
+
+    def with_(self, **changes: Unpack[EffectRecordChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)

@@ -1,0 +1,198 @@
+"""The state of a run: everything that decides what happens next, as one frozen value."""
+
+from datetime import datetime
+from operator import not_
+from typing import Literal, Self, TypedDict, Unpack
+
+from pydantic import Field
+
+from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.budget import Ledger, PartialBudget
+from holdfast.contracts.control import (
+    LimitSummary,
+)
+from holdfast.contracts.guardrails import checks_answers
+from holdfast.contracts.journal import JournalEvent
+from holdfast.contracts.project import ProjectContext
+from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
+from holdfast.contracts.sessions.state import SessionState
+from holdfast.contracts.state.answering import Answering, AnsweringChange
+from holdfast.contracts.state.approaches import Approaches, ApproachesChange
+from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.chain import ModelChain, ModelChainChange
+from holdfast.contracts.state.conversation import Conversation, ConversationChange
+from holdfast.contracts.state.effects import EffectRecord, EffectRecordChange
+from holdfast.contracts.state.guarding import Guarding, GuardingChange
+from holdfast.contracts.state.oversight import Oversight, OversightChange
+from holdfast.contracts.state.parts import Parts, PartsChange
+from holdfast.contracts.stops import Stop
+
+
+class RunStateChange(TypedDict, total=False):
+    """What may change of it."""
+
+    execution: str
+    brief: RunMetadata
+    agent: AgentSnapshot
+    ledger: Ledger
+    calls: tuple[CallState, ...]
+    planning: bool
+    planned: tuple[str, ...] | None
+    progress: str
+    journal: tuple[JournalEvent, ...]
+    call_marks: tuple[str, ...]
+    suspended: bool
+    project: ProjectContext | None
+    stopping: Stop | None
+    stop: Stop | None
+    outcome: RunStatus | None
+    grading: Literal["", "under_way", "done"]
+    started_at: datetime
+    ceiling: PartialBudget | None
+    closing: Stop | None
+    limit_summary: LimitSummary | None
+    session: SessionState | None
+    conversation: Conversation
+    chain: ModelChain
+    oversight: Oversight
+    answering: Answering
+    effects: EffectRecord
+    approaches: Approaches
+    parts: Parts
+    guarding: Guarding
+
+
+class RunState(Contract):
+    """
+    Everything that a run knows. Carried whole when it continues as a new execution.
+
+    `first_execution_run_id` tells it from every other run, `run_id` is the name that somebody
+    chose. `execution` is the one whose decisions and approvals count; after a reset it is another
+    one. `budget` is what it was started with, `ceiling` are limits that nothing raises, those of
+    the run that started this one. `output_schema` is the shape that its starter wants the answer
+    in, whoever gives it.
+
+    `calls` are those of the current turn, `call_marks` the first 8 digits of the digest of each
+    call id of all executions; `journal` is what history doesn't tell yet. The run changes nothing
+    while `planning`, then only by what is `planned`; how far it is a model says in `progress`.
+
+    It begins nothing while `stopping`. Once it is `closing` a model has said its `limit_summary`,
+    and nothing but guardrails follows. `outcome` is how it ended, and `grading` says how far
+    guardrails are that look at it then.
+    """
+
+    run_id: str
+    first_execution_run_id: str
+    execution: str
+    brief: RunMetadata
+    agent: AgentSnapshot
+    started_at: datetime
+    ceiling: PartialBudget | None = None
+    budget: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
+    ledger: Ledger = Field(default_factory=Ledger)
+    conversation: Conversation = Conversation()
+    chain: ModelChain = ModelChain()
+    oversight: Oversight = Oversight()
+    answering: Answering = Answering()
+    effects: EffectRecord = EffectRecord()
+    approaches: Approaches = Approaches()
+    parts: Parts = Parts()
+    guarding: Guarding = Guarding()
+    calls: tuple[CallState, ...] = ()
+    journal: tuple[JournalEvent, ...] = Field(default=(), exclude_if=not_)
+    planning: bool = Field(default=False, exclude_if=not_)
+    planned: tuple[str, ...] | None = Field(default=None, exclude_if=lambda named: named is None)
+    progress: str = Field(default="", exclude_if=not_)
+    call_marks: tuple[str, ...] = ()
+    suspended: bool = False
+    output_schema: JsonObject | None = Field(default=None, exclude_if=lambda shape: shape is None)
+    project: ProjectContext | None = None
+    closing: Stop | None = Field(default=None, exclude_if=not_)
+    limit_summary: LimitSummary | None = Field(default=None, exclude_if=not_)
+    stopping: Stop | None = Field(default=None, exclude_if=not_)
+    stop: Stop | None = None
+    outcome: RunStatus | None = None
+    grading: Literal["", "under_way", "done"] = Field(default="", exclude_if=not_)
+    session: SessionState | None = Field(default=None, exclude_if=lambda value: value is None)
+
+    def with_(self, **changes: Unpack[RunStateChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+    def with_conversation(self, **changes: Unpack[ConversationChange]) -> Self:
+        """Return a copy with these fields of its `conversation` changed."""
+        return self.with_(conversation=self.conversation.with_(**changes))
+
+    def with_chain(self, **changes: Unpack[ModelChainChange]) -> Self:
+        """Return a copy with these fields of its `chain` changed."""
+        return self.with_(chain=self.chain.with_(**changes))
+
+    def with_oversight(self, **changes: Unpack[OversightChange]) -> Self:
+        """Return a copy with these fields of its `oversight` changed."""
+        return self.with_(oversight=self.oversight.with_(**changes))
+
+    def with_answering(self, **changes: Unpack[AnsweringChange]) -> Self:
+        """Return a copy with these fields of its `answering` changed."""
+        return self.with_(answering=self.answering.with_(**changes))
+
+    def with_effects(self, **changes: Unpack[EffectRecordChange]) -> Self:
+        """Return a copy with these fields of its `effects` changed."""
+        return self.with_(effects=self.effects.with_(**changes))
+
+    def with_approaches(self, **changes: Unpack[ApproachesChange]) -> Self:
+        """Return a copy with these fields of its `approaches` changed."""
+        return self.with_(approaches=self.approaches.with_(**changes))
+
+    def with_parts(self, **changes: Unpack[PartsChange]) -> Self:
+        """Return a copy with these fields of its `parts` changed."""
+        return self.with_(parts=self.parts.with_(**changes))
+
+    def with_guarding(self, **changes: Unpack[GuardingChange]) -> Self:
+        """Return a copy with these fields of its `guarding` changed."""
+        return self.with_(guarding=self.guarding.with_(**changes))
+
+    @property
+    def model(self) -> str | None:
+        """The model that is asked next, or null when none is left."""
+        models = self.agent.models
+        return models[self.chain.model_index] if self.chain.model_index < len(models) else None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether nothing more begins: it is over, or stopped, or a session that has no work."""
+        return self.outcome is not None or self.stopping is not None or self.is_idle
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing begins, not even for guardrails that look at what is ending."""
+        return self.is_ending and self.grading != "under_way"
+
+    @property
+    def turns_taken(self) -> int:
+        """How many turns of a model there were; in a session those of all messages."""
+        return self.ledger.turns + (self.session.totals.steps if self.session else 0)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is a session without work."""
+        return self.session is not None and self.session.current is None
+
+    @property
+    def withholds(self) -> bool:
+        """Whether what a model says here is told to nobody before an answer is out."""
+        return self.agent.guards_answers or self.brief.withheld
+
+    @property
+    def streams_text(self) -> bool:
+        """
+        Whether what a model says is told while it says it.
+
+        Where somebody looks at answers before they are out, only the agent can say so, and no
+        start; what is said for a run that withholds it is told to nobody.
+        """
+        agent, wanted = self.agent, self.brief.stream
+        if self.brief.withheld or wanted is False:
+            return False
+        if checks_answers(agent.guardrails):
+            return agent.stream == "before_checks"
+        return bool(wanted or agent.stream)
