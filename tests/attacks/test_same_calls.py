@@ -131,6 +131,7 @@ LOST: list[tuple[str, dict[str, JsonValue], dict[str, JsonValue]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["turns", "one turn", "tiers"])
 @pytest.mark.parametrize(("name", "first", "second"), LOST)
 async def test_a_lost_write_is_known_again(

@@ -16,6 +16,7 @@ def public(folder: Path, name: str) -> str:
     return canonical_json(signing.make(folder, name, None).public).decode()
 
 
+@pytest.mark.slow
 def test_a_key_that_is_revoked_while_another_is_trusted_stays_revoked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -38,6 +39,7 @@ def test_a_key_that_is_revoked_while_another_is_trusted_stays_revoked(
     assert [key["sub"] for key in approvers.read_keys(file)] == ["gina"]
 
 
+@pytest.mark.slow
 def test_of_many_changes_at_once_each_stands(tmp_path: Path) -> None:
     """A lock is the file's, not the process's: threads have it for themselves, as processes do."""
     file = tmp_path / "home" / "approvers.json"

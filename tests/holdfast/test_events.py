@@ -134,6 +134,7 @@ async def test_any_split_of_the_reading_tells_the_same(name: str) -> None:
             assert {one.id for one in rest}.isdisjoint(one.id for one in whole[:place])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 async def test_who_reads_what_others_have_read_is_told_the_same(name: str) -> None:
     """Those who read a run at the same time share what they read, however far each of them is."""

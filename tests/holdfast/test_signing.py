@@ -32,6 +32,7 @@ def verified(
     return verify(token, REFUND, decision, "run-1", (local,), NOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("passphrase", "methods"),
     [

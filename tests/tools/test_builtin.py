@@ -166,6 +166,7 @@ def test_the_end_of_a_long_output_is_told() -> None:
     assert ended.omitted == 100_009 - MAX_TAIL_BYTES
 
 
+@pytest.mark.slow
 def test_an_output_that_stays_open_keeps_nobody() -> None:
     """What a program leaves running in the background isn't waited for."""
     assert ran("sh", "-c", "sleep 5 & echo done").stdout == "done\n"

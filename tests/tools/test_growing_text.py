@@ -58,6 +58,7 @@ def test_no_secret_is_told_that_comes_in_pieces(secret: str, mark: str, size: in
     assert f"It is {mark} of course" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "y" * 2_100], ids=["a word", "a word without end"])
 @pytest.mark.parametrize(
     ("letters", "between"),

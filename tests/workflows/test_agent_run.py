@@ -295,6 +295,7 @@ async def test_a_large_result_becomes_an_artifact(memory_runs: MemoryRuns, tmp_p
     assert Path(found.artifact.path).is_relative_to(tmp_path)
 
 
+@pytest.mark.slow
 async def test_old_results_are_pruned_and_the_goal_stays(runs: Runs) -> None:
     """Beyond its context size a model sees old results as stubs, the goal always, by an event."""
     # PI-05 HG-18
