@@ -35,7 +35,7 @@ demo-coder: $(INSTALLED) ## an agent that mends a failing test, in the sandbox: 
 dev: $(INSTALLED) ## embedded Temporal with its UI, and a worker: make dev APP=module:attribute
 	@$(BIN)/holdfast dev $(APP)
 
-quick: $(INSTALLED) ## the tests that need no server and no time: most rules, in two minutes
+quick: $(INSTALLED) ## the tests that need no server and no time: most rules, in about a minute
 	$(BIN)/pytest --numprocesses 2 --dist worksteal --durations 3 --durations-min 1 \
 		-m 'not (server or wire or recorded or slow)'
 
