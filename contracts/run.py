@@ -343,8 +343,10 @@ class StatusReport(Contract):
     happen any more.
     `refused` are the latest messages that changed nothing, `notes` what models had to do without
     or said that nobody could read, `signed` the signals that take a signature. While it is
-    `planning` nothing is changed. `goal` is what it is for, and how far. `transcript_digest` is
-    null where output guardrails look: it would tell who guesses an answer that they are right.
+    `planning` nothing is changed. `goal` is what it is for, and how far. `provider_state` is what
+    providers asked to keep by now, without what their adapters keep for themselves.
+    `transcript_digest` is null where output guardrails look: it would tell who guesses an answer
+    that they are right.
     """
 
     run_id: str
@@ -369,3 +371,4 @@ class StatusReport(Contract):
     signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
     planning: bool = Field(default=False, exclude_if=not_)
     goal: GoalReport | None = None
+    provider_state: JsonObject = Field(default_factory=dict)

@@ -234,7 +234,7 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
         stop=state.stop,
         steps=state.ledger.steps,
         usage=state.ledger.usage.summary,
-        provider_state=_drop_private_keys(state.chain.provider_state) or None,
+        provider_state=drop_private_keys(state.chain.provider_state) or None,
         confidence=state.answering.confidence,
         model=(routing.find_speaker(state) if state.agent.routes else None) or state.model,
         compensation=state.effects.compensation,
@@ -287,7 +287,7 @@ def _has_unknown_effect(state: RunState, call: CallState, result: ToolResult) ->
     return tool is None or tool.side_effect != "local"
 
 
-def _drop_private_keys(provider_state: JsonObject) -> JsonObject:
+def drop_private_keys(provider_state: JsonObject) -> JsonObject:
     """Leave out what an adapter keeps for itself."""
     shown: JsonObject = {}
     for provider, kept in provider_state.items():

@@ -18,6 +18,7 @@ from holdfast.run.limits import routing
 from holdfast.run.step import goals
 from holdfast.run.summaries import wait_line
 from holdfast.run.texts.requests import request_line
+from holdfast.run.turns import drop_private_keys
 
 Entry = TypeVar("Entry")
 
@@ -89,6 +90,7 @@ def status(
         signed=state.agent.signed,
         planning=state.planning,
         goal=goals.build_report(state),
+        provider_state=drop_private_keys(state.chain.provider_state),
     )
 
 

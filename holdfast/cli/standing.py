@@ -11,7 +11,7 @@ from holdfast.cli import render, request_details
 from holdfast.cli.screen import Screen
 from holdfast.client import NoWorker, Run
 from holdfast.contracts.approvals import Request
-from holdfast.contracts.base import Contract
+from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Limits, UsageReport
 from holdfast.contracts.control import (
     Approach,
@@ -29,7 +29,7 @@ from holdfast.contracts.texts import shorten
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run.limits import plans
 from holdfast.run.texts import requests as request_texts
-from holdfast.run.texts.figures import dollars, duration, moment, pluralize
+from holdfast.run.texts.figures import dollars, duration, moment, pluralize, render_value
 from holdfast.run.verdicts import KEEP_LAST_REFUSALS
 from holdfast.trace import controlled
 from holdfast.trace.reader import read_trace
@@ -67,7 +67,7 @@ class RunView(Contract):
     approaches that failed, a `candidate` is an answer that waits for a person: these the history
     tells, whoever was asked for the rest. `retry_of` is the run that it tries again, `handed_back`
     what workers left to others. `effects` and `unresolved` are those of its result, `messages` the
-    latest on which a session has worked.
+    latest on which a session has worked. `provider_state` is what providers asked to keep.
     """
 
     source: Literal["worker", "history"]
@@ -100,6 +100,7 @@ class RunView(Contract):
     refused: tuple[RefusedMessage, ...]
     refused_total: int
     notes: tuple[str, ...]
+    provider_state: JsonObject
     handed_back: tuple[str, ...] = ()
     approach: str | None
     attempts: tuple[Approach, ...]
@@ -160,6 +161,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         for one in shown.refused
     ]
     fields += [("noted", note) for note in shown.notes]
+    fields += [(f"{one} keeps", render_value(kept)) for one, kept in shown.provider_state.items()]
     fields += [("left", f"to another worker: {line}") for line in shown.handed_back]
     fields += render.describe_goal(shown.goal) if shown.goal is not None else ()
     fields += _describe_control(shown)
@@ -253,6 +255,7 @@ def build_view(
         refused=status.refused,
         refused_total=status.refused_total,
         notes=status.notes,
+        provider_state=status.provider_state,
         handed_back=_find_hand_backs(trace),
         approach=tried.under_way,
         attempts=tried.given_up,
@@ -286,6 +289,7 @@ def read_view(trace: Trace) -> RunView:
         hosted_calls=trace.hosted_calls,
         model=result.model if result else (trace.turns[-1].model if trace.turns else None),
         answer=result.answer if result else None,
+        provider_state=(result.provider_state if result else None) or {},
         confidence=result.confidence if result else None,
         stop=result.stop if result else None,
         failure=trace.failure,

@@ -23,6 +23,7 @@ from holdfast.run import replies, steps, turns
 from holdfast.run.transcript import halt
 from holdfast.testing import Reply, Script
 from holdfast.tools.redaction import Redactor
+from holdfast.workflows import views
 from tests.asking import in_run
 from tests.builders import MODEL, NOW, a_call, a_reply, a_state
 from tests.control.guarded import guarded, on_word
@@ -130,6 +131,17 @@ def test_a_run_begins_with_no_state() -> None:
     # PS-05 PS-09 PS-25
     assert turns.build_model_call(a_state(), MODEL).provider_state == {}
     assert turns.build_result(a_state()).provider_state is None
+
+
+def test_where_a_run_stands_has_the_state() -> None:
+    """Before the first turn it is empty; then it has what the provider wants back, and no more."""
+    # PS-05
+    kept: JsonObject = {"container_id": "x", "_seen": "y"}
+    talked = replies.after_model(a_state(), a_reply(a_call(), provider_state=kept), NOW)
+
+    assert views.status(a_state()).provider_state == {}
+    assert views.status(talked).provider_state == {"scripted": {"container_id": "x"}}
+    assert talked.chain.provider_state == {"scripted": kept}
 
 
 def test_the_result_explains_the_pattern() -> None:
