@@ -184,6 +184,7 @@ class PolicyActivities:
             await asyncio.sleep(0)  # other runs' heartbeats, where many calls take long together
         return Rulings(
             rulings=fit_into_payload(tuple(rulings)),
+            trust=asked.trust,
             lapsed=find_lapsed_reviews(asked.reviews, trust, asked.now),
             policy=self._environment.policy.digest,
             signed=tuple(self._environment.policy.signals),
@@ -324,6 +325,7 @@ class PolicyActivities:
             without_risks=asked.without_risks,
             now=asked.now,
             environment=self._environment.environment,
+            trust=asked.trust,
             draft=_find_draft(asked, call, tool),
             unresolved=asked.unresolved,
             done=asked.done,

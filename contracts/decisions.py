@@ -29,6 +29,7 @@ from holdfast.contracts.delegation.ceilings import RisksWithout
 from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.contracts.tools import Risk
+from holdfast.contracts.transcript import Trust
 
 
 class Allow(Contract):
@@ -246,7 +247,7 @@ class AuthorizeCalls(Contract):
     it. `execution` is that in which the approvals were given. `reviews` are those that were
     approved and release what the calls do. `loads` are the tools that load what the receivers of
     handoffs need, by those that hand over. `filled_bytes` is what calls of the same turn that were
-    decided before left out of theirs.
+    decided before left out of theirs. `trust` is the least of what the model had read.
     """
 
     run_id: str
@@ -273,6 +274,7 @@ class AuthorizeCalls(Contract):
     loads: Mapping[str, str] = Field(default_factory=dict[str, str], exclude_if=not_)
     gone: bool = Field(default=False, exclude_if=not_)
     filled_bytes: int = Field(default=0, exclude_if=not_)
+    trust: Trust = "trusted"
     now: datetime
 
     def with_(self, **changes: Unpack[AuthorizeCallsChange]) -> Self:
@@ -287,10 +289,12 @@ class Rulings(Contract):
     Those on the last calls are left out where all are too large to be sent together. `policy` is
     the digest of the policy that decided; without one, the risk classes' defaults did.
     `execution` is the one in which it decided, as the server says. `lapsed` are the reviews whose
-    approvals count no more, by their requests' ids. `signed` signals take a signature.
+    approvals count no more, by their requests' ids. `signed` signals take a signature. `trust` is
+    that of what the model had read when it asked.
     """
 
     rulings: tuple[Ruling, ...]
+    trust: Trust | None = Field(default=None, exclude_if=not_)
     lapsed: tuple[str, ...] = Field(default=(), exclude_if=not_)
     execution: str
     policy: str = Field(default="", exclude_if=not_)

@@ -17,6 +17,7 @@ from holdfast.contracts.bounds import (
 )
 from holdfast.contracts.calls import CustomSpans
 from holdfast.contracts.texts import quotes
+from holdfast.contracts.transcript import Trust
 
 WITHHELD = "[withheld: output guardrails look at what is said]"
 """What stands in the place of words that nobody is told before they are out."""
@@ -139,6 +140,7 @@ class Subject(Contract):
     with its result as `text`; an `answer` is `text`, and `data` where the agent declares a shape;
     a `run` is all that models said as `text`, and `data` has its `result` and its `transcript`.
     One that isn't `whole` lost some of that for want of room: who would look at it can't decide.
+    Its `trust` is that of whoever it comes from.
     """
 
     kind: SubjectKind
@@ -147,6 +149,17 @@ class Subject(Contract):
     tool: str = Field(default="", exclude_if=not_)
     call_id: str = Field(default="", exclude_if=not_)
     whole: bool = Field(default=True, exclude_if=lambda value: value)
+
+    @property
+    def trust(self) -> Trust:
+        """How far it may be believed; in a part its goal is what another agent says."""
+        match self.kind:
+            case "goal" | "words":
+                return "trusted"
+            case "results" | "done":
+                return "untrusted"
+            case "call" | "answer" | "run":
+                return "semi_trusted"
 
     def with_(self, **changes: Unpack[SubjectChange]) -> Self:
         """Return a copy with these fields changed."""

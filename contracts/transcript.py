@@ -142,6 +142,31 @@ TranscriptItem: TypeAlias = Annotated[
 ITEM_ADAPTER: TypeAdapter[TranscriptItem] = TypeAdapter(TranscriptItem)
 
 
+Trust: TypeAlias = Literal["trusted", "semi_trusted", "untrusted"]
+"""
+How far what a model reads may be believed; whatever it says, it decides nothing.
+
+`trusted` is what people said who may steer the run, `semi_trusted` what models said, or the run
+itself, which may quote them, `untrusted` what tools, files and providers' own tools brought.
+"""
+
+
+def rate_trust(item: TranscriptItem) -> Trust:
+    """Say how far what stands in an item may be believed."""
+    match item:
+        case UserTurn(origin="goal" | "message" | "steer" | "guidance"):
+            return "trusted"
+        case UserTurn(origin="project" | "findings"):
+            return "untrusted"
+        case UserTurn():
+            return "semi_trusted"
+        case AssistantTurn(parts=parts):
+            foreign = any(part.kind in ("hosted_result", "other") for part in parts)
+            return "untrusted" if foreign else "semi_trusted"
+        case ToolTurn(results=results):
+            return "trusted" if all(result.by_person for result in results) else "untrusted"
+
+
 REFERENCE_DIGITS = 16
 """So much of a SHA-256 names what history has; the digest of the whole transcript proves it."""
 
@@ -233,8 +258,13 @@ class TranscriptView(Contract):
 
 
 class TranscriptPage(Contract):
-    """Some items of the transcript; `next_offset` is null on the last page."""
+    """
+    Some items of the transcript; `next_offset` is null on the last page.
+
+    `trust` has for each item how far it may be believed.
+    """
 
     items: tuple[TranscriptItem, ...]
     total: int
     next_offset: int | None
+    trust: tuple[Trust, ...] = ()

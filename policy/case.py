@@ -10,6 +10,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall, fingerprint_effect
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import Risk, ToolContract
+from holdfast.contracts.transcript import Trust
 from holdfast.policy.conditions import Undetermined, Variables, bind
 from holdfast.policy.rules import Authority
 from holdfast.policy.trust import TrustedIssuer
@@ -41,7 +42,8 @@ class DecisionFacts(NamedTuple):
     whether the worker has one. `values` are the arguments as the tool will see them, with defaults
     filled in; without them, as the model wrote them. `effect` is what makes two calls do the same,
     as `unresolved` and `done` name it. `path` are the agents that this one works for, of the
-    classes `without_risks` it may do nothing. `issuers` are those whose signatures count now,
+    classes `without_risks` it may do nothing. `trust` is the least of what the model had read that
+    asked. `issuers` are those whose signatures count now,
     `authorities` what stands of that on which rules rest.
     """
 
@@ -50,6 +52,7 @@ class DecisionFacts(NamedTuple):
     agent: str
     now: datetime
     environment: str = ""
+    trust: Trust = "trusted"
     approvals: tuple[ApprovalRecord, ...] = ()
     draft: Draft | None = None
     variant: DraftVariant | None = None
@@ -141,6 +144,7 @@ class CallContext:
             tenant=self.facts.tenant,
             actor=self.facts.actor,
             environment=self.facts.environment,
+            trust=self.facts.trust,
         )
 
     @property

@@ -55,7 +55,7 @@ _MATCHES = Pattern(r"\bmatches\s*\(")
 _LITERAL_MATCHES = Pattern(r"\.\s*matches\s*\(\s*''\s*\)")
 _END = "mismatched input '<EOF>'"
 
-TEXT_VARIABLES = ("tool", "risk", "agent", "tenant", "actor", "environment")
+TEXT_VARIABLES = ("tool", "risk", "agent", "tenant", "actor", "environment", "trust")
 """The variables beside `args`, all of them texts."""
 
 

@@ -11,6 +11,7 @@ from holdfast.contracts.control import EffectOutcome, KnownEffect
 from holdfast.contracts.decisions import AuthorizeCalls, Decided, Rulings, count_fitting
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
+from holdfast.contracts.transcript import Trust, rate_trust
 from holdfast.run import parts
 from holdfast.run.transcript import collect_filled_arguments, find_written_calls
 
@@ -52,9 +53,27 @@ def build_input(
         planning=state.planning,
         planned=state.planned,
         visible_tools=visible,
+        trust=rate_reading(state),
         loads=_find_loads(state),
         now=now,
     )
+
+
+def rate_reading(state: RunState) -> Trust:
+    """
+    Say how far the least may be believed of what the model has read.
+
+    What an execution before this one left out may have been anything, and so may a summary.
+    """
+    said = state.conversation
+    if said.origin or said.summary:
+        return "untrusted"
+    read: set[Trust] = {rate_trust(item) for item in said.items}
+    if state.brief.path:
+        read.add("semi_trusted")  # an agent gave it its goal
+    if "untrusted" in read:
+        return "untrusted"
+    return "semi_trusted" if "semi_trusted" in read else "trusted"
 
 
 def _find_loads(state: RunState) -> dict[str, str]:

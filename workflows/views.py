@@ -13,7 +13,13 @@ from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.run import ReportedStatus, StatusReport
 from holdfast.contracts.state.run import RunState
-from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, TranscriptPage, UserTurn
+from holdfast.contracts.transcript import (
+    AssistantTurn,
+    TranscriptItem,
+    TranscriptPage,
+    UserTurn,
+    rate_trust,
+)
 from holdfast.run.limits import routing
 from holdfast.run.step import goals
 from holdfast.run.summaries import wait_line
@@ -185,7 +191,10 @@ def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryo
 def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> TranscriptPage:
     shown, total = select_page(items, query), len(items)
     return TranscriptPage(
-        items=shown, total=total, next_offset=_next_offset(query, len(shown), total)
+        items=shown,
+        total=total,
+        next_offset=_next_offset(query, len(shown), total),
+        trust=tuple(rate_trust(item) for item in shown),
     )
 
 

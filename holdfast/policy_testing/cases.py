@@ -10,6 +10,7 @@ from holdfast.app import App
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import AppError, PolicyRefused
+from holdfast.contracts.transcript import Trust
 from holdfast.policy.rules import Policy
 from holdfast.policy.yaml_lines import Problem, describe_validation_errors, parse_yaml
 from holdfast.policy_files import read_text
@@ -48,6 +49,7 @@ class CaseEntry(Inbound):
     tenant: str = DEFAULT_TENANT
     actor: str = DEFAULT_ACTOR
     environment: str = ""
+    trust: Trust = "trusted"
     drafted: StrictBool = False
     expect: Expected
     rule: str | None = None
@@ -93,7 +95,7 @@ def run_case(app: App, policy: Policy, place: str, case: CaseEntry) -> CaseResul
     except AppError as error:
         return CaseResult(place, case.name, "", "", str(error))
     call = ToolCall(call_id="case", name=case.tool, arguments=case.args)
-    who = CallerContext(agent, case.tenant, case.actor, case.environment)
+    who = CallerContext(agent, case.tenant, case.actor, case.environment, case.trust)
     found = dry_run(call, tool, who, app, policy, datetime.now(UTC))
     if isinstance(found, InvalidArguments):
         verdict, rule, reason = "invalid_arguments", "", found.reason

@@ -14,6 +14,7 @@ from holdfast.contracts.decisions import Decision, RunAsDraftOnly
 from holdfast.contracts.errors import AppError, ToolError
 from holdfast.contracts.run import RunMetadata
 from holdfast.contracts.tools import ToolContract
+from holdfast.contracts.transcript import Trust
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
 from holdfast.policy.matching import MatchResult, find_forbidding_rule, match_rule
@@ -33,6 +34,7 @@ class CallerContext(NamedTuple):
     tenant: str = DEFAULT_TENANT
     actor: str = DEFAULT_ACTOR
     environment: str = ""
+    trust: Trust = "trusted"
 
 
 class InvalidArguments(NamedTuple):
@@ -131,6 +133,7 @@ def _build_facts(who: CallerContext, values: JsonObject, now: datetime) -> Decis
         agent=who.agent,
         now=now,
         environment=who.environment,
+        trust=who.trust,
         sandbox=True,
         values=values,
     )

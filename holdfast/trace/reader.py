@@ -246,7 +246,9 @@ class TraceReader:
             call = self._chronicle.find_call(ruling.call_id)
             if call is None or call.result is not None:
                 continue
-            ruled = DecisionTrace(ruling=ruling, policy=answer.policy, at=outcome.at)
+            ruled = DecisionTrace(
+                ruling=ruling, policy=answer.policy, at=outcome.at, trust=answer.trust
+            )
             asked = fill_arguments(call.call, ruling)
             self._chronicle.put_call(replace(call, call=asked, course=(*call.course, ruled)))
             if (refusal := tool_results.build_refusal(ruling)) is not None:

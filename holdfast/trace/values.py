@@ -15,7 +15,7 @@ from holdfast.contracts.model import ModelPurpose, StopCause
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.tools import Risk
-from holdfast.contracts.transcript import Part
+from holdfast.contracts.transcript import Part, Trust
 from holdfast.contracts.usage import CallUsage
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, TaskKind, Timed
 from holdfast.trace.requests import MessageTrace, RequestTrace
@@ -41,12 +41,14 @@ class DecisionTrace:
     """
     A ruling on a call, by the policy with this digest.
 
-    `request_id` names the request that the ruling led to.
+    `trust` is the least of what the model had read that asked, if that is known. `request_id`
+    names the request that the ruling led to.
     """
 
     ruling: Ruling
     policy: str
     at: datetime
+    trust: Trust | None = None
     request_id: str | None = None
 
     @property

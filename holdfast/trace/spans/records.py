@@ -61,6 +61,7 @@ def _decision(
         "decision": ruled.verdict,
         "rule": ruled.rule or None,
         "policy": ruled.policy or None,
+        **({"trust": ruled.trust} if ruled.trust else {}),
         "reason": ruled.reason,
         "terms": decision.model_dump(mode="json", exclude={"verdict", "rule", "reason"})
         if decision
