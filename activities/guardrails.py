@@ -89,6 +89,7 @@ class GuardrailActivities:
             ),
             applicable=result.applicable,
             signals=result.signals,
+            cost=result.cost,
             guardrail=name,
             subject=digest(subject.model_dump(mode="json")),
             call_id=subject.call_id,

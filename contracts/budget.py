@@ -1,18 +1,21 @@
 """The limits of a run, and what it has used of them."""
 
 from datetime import datetime
+from decimal import Decimal
 from operator import not_
 from typing import Annotated, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import ConfigDict, Field, PlainSerializer
 
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.bounds import Count, Dollars, Number, Seconds
+from holdfast.contracts.bounds import MAX_COUNT, Count, Dollars, Number, Seconds
 from holdfast.contracts.usage import CallUsage, as_number
 
 Steps: TypeAlias = Annotated[Count, Field(le=1_000_000)]
 Tries: TypeAlias = Annotated[Number, Field(le=100)]
 Cost: TypeAlias = Annotated[Dollars, as_number]
+Expense: TypeAlias = Annotated[Decimal, Field(ge=0, le=MAX_COUNT), as_number]
+"""What something costs, in US dollars: nothing too."""
 
 
 class Limits(Contract):
@@ -83,6 +86,7 @@ class LedgerChange(TypedDict, total=False):
     retries: int
     last_call: CallUsage
     part_steps: int
+    call_cost: Expense
 
 
 class Ledger(Contract):
@@ -94,7 +98,8 @@ class Ledger(Contract):
     the latest model call used: about what the next one will. `recent_calls` are the fingerprints
     of the latest calls, `recurrences` how many calls in a row were the same as the one before, as
     the one before that, and so on. Only these, `last_call` and `failures_in_a_row` ever go down.
-    `part_steps` are those of the `steps` that its parts took.
+    `part_steps` are those of the `steps` that its parts took. `call_cost` (US dollars) is what
+    calls that ran were thought to cost.
     """
 
     steps: int = 0
@@ -110,6 +115,7 @@ class Ledger(Contract):
     retries: int = 0
     last_call: CallUsage = Field(default_factory=CallUsage)
     part_steps: int = Field(default=0, exclude_if=not_)
+    call_cost: Expense = Field(default=Decimal(0), exclude_if=not_)
 
     def with_(self, **changes: Unpack[LedgerChange]) -> Self:
         """Return a copy with these fields changed."""
@@ -119,6 +125,12 @@ class Ledger(Contract):
     def turns(self) -> int:
         """Model calls of the run itself."""
         return self.steps - self.part_steps
+
+    @property
+    def cost(self) -> Decimal | None:
+        """US dollars for models and calls, null where a price is unknown."""
+        spent = self.usage.estimated_cost
+        return None if spent is None else spent + self.call_cost
 
     @property
     def all_calls(self) -> int:
@@ -140,7 +152,7 @@ class UsageReport(Contract):
     Answer to the query `usage`: what was used, beside what may be.
 
     `failed_usage` is the part of `usage` that attempts without a reply used up. `hosted_calls` ran
-    at providers.
+    at providers. `call_cost` is what calls were thought to cost.
     """
 
     steps: int
@@ -150,3 +162,4 @@ class UsageReport(Contract):
     failed_usage: CallUsage = CallUsage()
     waited_seconds: float
     budget: Limits
+    call_cost: Expense = Field(default=Decimal(0), exclude_if=not_)

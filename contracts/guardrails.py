@@ -1,6 +1,7 @@
 """Guardrails: what is looked at, by whom, and what was found."""
 
 from collections.abc import Iterable
+from decimal import Decimal
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
@@ -15,6 +16,7 @@ from holdfast.contracts.bounds import (
     MAX_VERDICT_REASON_CHARS,
     Seconds,
 )
+from holdfast.contracts.budget import Expense
 from holdfast.contracts.calls import CustomSpans
 from holdfast.contracts.texts import quotes
 from holdfast.contracts.transcript import Trust
@@ -175,7 +177,8 @@ class GuardrailResult(AuthoredContract):
     """
     What a guardrail found. `constraints` are what the model must keep to when it tries again.
 
-    One that doesn't apply has passed nothing: that is recorded as what it is.
+    One that doesn't apply has passed nothing: that is recorded as what it is. `cost` (US dollars)
+    is what a call is thought to cost: it is reserved, and booked once the call has run.
     """
 
     tripwire_triggered: bool = False
@@ -185,6 +188,7 @@ class GuardrailResult(AuthoredContract):
     )
     applicable: bool = Field(default=True, exclude_if=lambda value: value)
     signals: Signals = Field(default=Signals(), exclude_if=lambda value: value == Signals())
+    cost: Expense = Field(default=Decimal(0), exclude_if=not_)
 
     @model_validator(mode="after")
     def _require_reason(self) -> Self:
@@ -207,6 +211,10 @@ class GuardrailVerdict(GuardrailResult):
     subject: str
     call_id: str = Field(default="", exclude_if=not_)
     quotes: bool = Field(default=False, exclude_if=not_)
+
+    def with_tripwire(self, reason: str) -> Self:
+        """Return a copy that trips for this reason."""
+        return self.copy_with({"tripwire_triggered": True, "reason": reason})
 
     def without_tripwire(self) -> Self:
         """Return a copy that stops nothing."""

@@ -12,7 +12,7 @@ from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, approvals, escalations, fallbacks, gates, requests, tool_results
-from holdfast.run.limits import loop_detection
+from holdfast.run.limits import loop_detection, reservations
 from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, drop_candidate, halt
 
@@ -65,8 +65,11 @@ def after_calls(
         return state
     for call in batch:
         fresh = requests.find_call(state, call.call.call_id)
-        state = requests.replace_call(state, fresh.with_(guarded=call.reading))
-        about = [one for one in verdicts if one.call_id == call.call.call_id]
+        call_id = call.call.call_id
+        said = tuple(one for one in verdicts if one.call_id == call_id)
+        about = reservations.refuse_beyond_budget(state, call_id, said)
+        fresh = fresh.with_(guarded=call.reading, cost=reservations.estimate_cost(said))
+        state = requests.replace_call(state, fresh)
         tripped = _select_unapproved_tripwires(state, _strictest_first(state, about))
         if not tripped:
             continue

@@ -22,6 +22,7 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
 from holdfast.run.delegation import ceilings
 from holdfast.run.limits import budgets, fallback, loop_detection, plans, routing
+from holdfast.run.limits.reservations import add_reservations
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
 from holdfast.run.transcript import append_items, build_tool_turn
 
@@ -200,7 +201,7 @@ def close_turn_if_complete(state: RunState, now: datetime) -> RunState:
     results = tuple(call.result for call in state.calls if call.result is not None)
     if not results or len(results) < len(state.calls):
         return state
-    ledger = state.ledger
+    ledger = add_reservations(state)
     for result in results:
         ledger = loop_detection.count_result(ledger, result)
     turn = build_tool_turn(state, results)

@@ -28,7 +28,7 @@ from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.run.answers import redact_reason
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
-from holdfast.run.limits import budgets
+from holdfast.run.limits import budgets, reservations
 from holdfast.run.transcript import halt
 from holdfast.run.tripwires import split_advice
 from holdfast.workflows import commands, failures, options
@@ -158,7 +158,7 @@ async def _run_functions(
         domain=state.brief.domain,
         task_kind=state.brief.task_kind,
         tokens_left=budgets.tokens_left(state.agent.budget, state.ledger),
-        cost_left=budgets.cost_left(state.agent.budget, state.ledger),
+        cost_left=budgets.cost_left(state.agent.budget, reservations.add_reservations(state)),
     )
     try:
         name = f"{ACTIVITY_PREFIX}{'+'.join(names)}"

@@ -21,7 +21,7 @@ from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import gates, requests, tool_calls, turns, verdicts
 from holdfast.run.delegation.handoffs import PreparedHandoff
-from holdfast.run.limits import budgets
+from holdfast.run.limits import budgets, reservations
 from holdfast.run.limits.regulation import label_requests
 from holdfast.run.summaries import journal_line, summarise_run
 from holdfast.run.texts.requests import escalation_line, requests_line, run_details
@@ -201,7 +201,9 @@ class RunContext:
     def remaining(self) -> Budget | Stop:
         """Return what a run that this one starts may use, or why none may be."""
         return budgets.remaining(
-            self.state.agent.budget, self.state.ledger, self.elapsed_seconds()
+            self.state.agent.budget,
+            reservations.add_reservations(self.state),
+            self.elapsed_seconds(),
         )
 
     def seconds_left(self) -> float | None:

@@ -117,6 +117,7 @@ def usage(state: RunState) -> UsageReport:
         failed_usage=state.ledger.failed_usage,
         waited_seconds=state.ledger.waited,
         budget=state.agent.budget,
+        call_cost=state.ledger.call_cost,
     )
 
 

@@ -1,5 +1,6 @@
 """How far one call of the current turn has come, as a frozen value."""
 
+from decimal import Decimal
 from operator import not_
 from typing import Self, TypedDict, Unpack
 
@@ -9,6 +10,7 @@ from holdfast.contracts.approvals import (
     ApprovalRecord,
 )
 from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.budget import Expense
 from holdfast.contracts.calls import AnyCall, Draft, ToolCall, ToolResult
 from holdfast.contracts.decisions import Decided, Decision, Ruling, RunAsDraftOnly, decision_of
 
@@ -22,6 +24,7 @@ class CallStateChange(TypedDict, total=False):
     approvals: tuple[ApprovalRecord, ...]
     result: ToolResult | None
     guarded: str
+    cost: Expense
     sent_back: int
 
 
@@ -29,9 +32,9 @@ class CallState(Contract):
     """
     How far one call of the current turn has come.
 
-    `guarded` is the reading by which guardrails have looked at it. `sent_back` is how often it was
-    decided and didn't begin: its worker decides by something else, the decision was too old, or
-    guardrails had looked at another reading.
+    `guarded` is the reading by which guardrails have looked at it, and `cost` what they think that
+    it costs. `sent_back` is how often it was decided and didn't begin: its worker decides by
+    something else, the decision was too old, or guardrails had looked at another reading.
     """
 
     call: AnyCall
@@ -40,6 +43,7 @@ class CallState(Contract):
     approvals: tuple[ApprovalRecord, ...] = ()
     result: ToolResult | None = None
     guarded: str = Field(default="", exclude_if=not_)
+    cost: Expense = Field(default=Decimal(0), exclude_if=not_)
     sent_back: int = Field(default=0, exclude_if=not_)
 
     def with_(self, **changes: Unpack[CallStateChange]) -> Self:

@@ -152,7 +152,8 @@ def cost_estimation(
     """
     Trip before a call (of *tools*, or any) that would cost more than the budget leaves.
 
-    *estimate* says what a call costs, in US dollars. None may cost more than *per_call*.
+    *estimate* says what a call costs, in US dollars: that is reserved for it, and booked once it
+    has run. None may cost more than *per_call*.
     """
     look = _Cost(estimate, per_call)
     return build_guardrail("cost_estimation", "pre_execution", look, wishes, tools=tools)
@@ -174,9 +175,13 @@ class _Cost:
         if not cost.is_finite() or cost < 0:
             raise HoldfastError(f"the estimate of the cost is {cost}; it must be 0 or more")
         if self.per_call is not None and cost > self.per_call:
-            return tripped(f"the call costs about ${cost}, and one may cost ${self.per_call}")
+            return _refuse(cost, f"one may cost ${self.per_call}")
         if ctx.cost_left is not None and cost > ctx.cost_left:
-            return tripped(
-                f"the call costs about ${cost}, and ${ctx.cost_left} of the budget is left"
-            )
-        return passed()
+            return _refuse(cost, f"${ctx.cost_left} of the budget is left")
+        return GuardrailResult(cost=cost)
+
+
+def _refuse(cost: Decimal, why: str) -> GuardrailResult:
+    """Trip, and reserve it all the same: people may let the call run."""
+    reason = f"the call costs about ${cost}, and {why}"
+    return GuardrailResult(tripwire_triggered=True, reason=reason, cost=cost)

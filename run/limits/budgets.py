@@ -140,7 +140,7 @@ def cost_left(budget: Limits, ledger: Ledger) -> float | None:
     """Return the US dollars that are left, null without a limit; 0 where prices are unknown."""
     if budget.max_cost is None:
         return None
-    spent = ledger.usage.estimated_cost
+    spent = ledger.cost
     return 0.0 if spent is None else max(0.0, float(budget.max_cost - spent))
 
 
@@ -235,7 +235,7 @@ _SHARED_COUNTS = tuple(name for name in Ledger.model_fields if name not in OWN_C
 """What is used up for all: a new field of the ledger is among it, unless it is named above."""
 
 
-def _add_field(name: str, first: Ledger, *others: Ledger) -> int | CallUsage:
+def _add_field(name: str, first: Ledger, *others: Ledger) -> int | Decimal | CallUsage:
     return sum((getattr(other, name) for other in others), start=getattr(first, name))
 
 

@@ -84,7 +84,7 @@ LIMITS: tuple[LimitRow, ...] = (
         "rest",
         "with a cheaper model",
         "US dollars",
-        lambda ledger: ledger.usage.estimated_cost,
+        lambda ledger: ledger.cost,
         _UNPRICED,
     ),
     LimitRow(

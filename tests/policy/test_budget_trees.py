@@ -304,6 +304,7 @@ def test_a_child_adds_what_it_used() -> None:
         recent_calls=("x",),
         retries=9,
         last_call=tokens(20, 5),
+        call_cost=Decimal("0.4"),
     )
 
     assert add_child_usage(own, child) == Ledger(
@@ -318,6 +319,7 @@ def test_a_child_adds_what_it_used() -> None:
         retries=2,
         last_call=tokens(10, 0),
         part_steps=3,
+        call_cost=Decimal("0.4"),
     )  # T-49
 
 

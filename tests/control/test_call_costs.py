@@ -1,0 +1,91 @@
+"""What calls are thought to cost: reserved while they are under way, booked when they ran."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from holdfast import Budget, Risk, ToolError, tool
+from holdfast.contracts.budget import UsageReport
+from holdfast.contracts.calls import ToolFailure
+from holdfast.guardrails import cost_estimation
+from holdfast.testing import call, calls, say
+from tests.control.guarded import ended, guarded
+from tests.memory.runs import MemoryRuns
+from tests.sample import lines, scripted
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one turn", "several turns"])
+async def test_estimates_are_reserved_and_booked(
+    memory_runs: MemoryRuns, tmp_path: Path, *, together: bool
+) -> None:
+    """Of three calls that each fit, the third doesn't beside the others: 0.40 twice leave 0.20."""
+    # GR-20
+    log = tmp_path / "log"
+    wanted = [call("write", log=str(log), text=text) for text in "abc"]
+    script = [calls(*wanted), say("done")] if together else [*wanted, say("done")]
+    app = guarded(
+        script,
+        cost_estimation(Decimal("0.40"), tools=("write",)),
+        budget=Budget(max_cost=Decimal("1.00")),
+    )
+
+    found = await ended(memory_runs, app)
+
+    assert [one.status for one in found.results] == ["ok", "ok", "denied"]
+    assert isinstance(refused := found.results[2], ToolFailure)
+    assert "the call costs about $0.40, and $0.2 of the budget is left" in refused.reason
+    assert not any("c" in line for line in lines(log))
+
+
+async def test_a_call_that_did_nothing_costs_nothing(memory_runs: MemoryRuns) -> None:
+    """What was reserved for a call that failed is free again; what ran stays booked."""
+    # GR-20
+
+    @tool(risk=Risk.COMPUTE_ONLY)
+    async def rent(*, fails: bool) -> str:
+        """Rent a machine for an hour."""
+        if fails:
+            raise ToolError("rate_limited", "none is free")
+        return "rented"
+
+    script = [
+        *(call("rent", fails=True), call("rent", fails=False)),
+        *(call("rent", fails=True), say("done")),
+    ]
+    app = scripted(
+        script,
+        tools=[rent],
+        guardrails=[cost_estimation(Decimal("0.60"))],
+        budget=Budget(max_cost=Decimal("1.00")),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await run.result()
+        results = await run.results()
+        used = await run.query("usage", UsageReport)
+
+    assert [one.status for one in results] == ["error", "ok", "denied"]
+    assert used.call_cost == Decimal("0.6")
+
+
+async def test_what_calls_cost_ends_a_run(memory_runs: MemoryRuns) -> None:
+    """Estimates count towards the budget as what models cost does."""
+    # GR-20
+
+    @tool(risk=Risk.COMPUTE_ONLY)
+    async def rent() -> str:
+        """Rent a machine for an hour."""
+        return "rented"
+
+    app = scripted(
+        [call("rent"), say("done")],
+        tools=[rent],
+        guardrails=[cost_estimation(Decimal("1.00"))],
+        budget=Budget(max_cost=Decimal("1.00")),
+    )
+    async with memory_runs.working(app):
+        result = await (await memory_runs.start("it")).result()
+
+    assert result.stop is not None
+    assert result.stop.reason == "max_cost (1.0) reached"
