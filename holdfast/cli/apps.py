@@ -38,7 +38,8 @@ def tools(
     for contract in contracts:
         users = [agent.name for agent in found.agents if _has(found.find_tools(agent), contract)]
         out.line(contract.name, "bold")
-        fields = contract.model_dump(mode="json", exclude={"name"})
+        fields = _dump_fields(contract)
+        del fields["name"]
         rows = [(f"  {name}", _write_field(name, value)) for name, value in fields.items()]
         if contract.permission == "ask_user":
             rows.append(("  answer", _describe_answer(contract)))
@@ -61,10 +62,16 @@ def _build_json(app: App, contract: ToolContract) -> JsonObject:
     given = [explaining.build_sender(agent, contract.name) for agent in app.agents]
     senders: list[JsonValue] = [one for one in given if one is not None]
     dumped: JsonObject = {
-        **contract.model_dump(mode="json"),
+        **_dump_fields(contract),
         "warnings": [*_warnings(contract)],
     }
     return {**dumped, "senders": senders} if senders else dumped
+
+
+def _dump_fields(contract: ToolContract) -> JsonObject:
+    """Return every field, also one that history leaves out where it says nothing."""
+    said: JsonObject = contract.model_dump(mode="json")
+    return {name: said.get(name, getattr(contract, name)) for name in ToolContract.model_fields}
 
 
 @blocking

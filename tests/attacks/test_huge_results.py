@@ -14,7 +14,7 @@ from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_VALUES
 from holdfast.contracts.calls import ArtifactRef, ToolInvocation, ToolSuccess
 from holdfast.testing import call, calls
 from holdfast.tools import large_json, readings
-from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.artifacts import FileArtifacts, Part
 from holdfast.tools.large_json import MAX_INLINE_BYTES, has_readable_size, is_readable_json
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.schema import SchemaCheck
@@ -142,9 +142,11 @@ class Watched:
             self.checked.append(threading.get_ident())
             return check(tool, result)
 
-        def kept(store: FileArtifacts, invocation: ToolInvocation, content: bytes) -> ArtifactRef:
+        def kept(
+            store: FileArtifacts, invocation: ToolInvocation, content: bytes, part: Part
+        ) -> ArtifactRef:
             self.kept.append(threading.get_ident())
-            return keep(store, invocation, content)
+            return keep(store, invocation, content, part)
 
         monkeypatch.setattr(Tool, "result_objections", checked)
         monkeypatch.setattr(FileArtifacts, "keep", kept)
