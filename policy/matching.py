@@ -105,23 +105,47 @@ def find_governing_rule(
     A condition that can't be evaluated never opens anything, whatever a model puts into the
     arguments: a rule that lets calls run doesn't fit then, a rule that denies does. One that needs
     a person holds where what follows would let the call run without one. Where something else
-    follows, the call is denied: nobody can say what it takes.
+    follows, the call is denied: nobody can say what it takes. So is one that would run without a
+    person only because what a rule rests on, by which it wouldn't, doesn't stand any more.
     """
-    doubtful: list[MatchedRule] = []
+    doubtful, lapsed = list[MatchedRule](), list[PolicyRule]()
     for rule in _select_candidates(_find_candidates(case, policy).ordered, case):
         found = MatchedRule(rule, match_rule(rule, case))
         doubt = found.fit.kind == "doubt"
         if rule.effect in DENYING_EFFECTS and (doubt or found.fit.kind == "fits"):
             return found
         if found.fit.kind == "fits":
-            return _resolve_doubtful_rules(doubtful, _Outcome.of(rule)) or found
+            following = _Outcome.of(rule)
+            freed = _deny_freed_call(lapsed, following)
+            return freed or _resolve_doubtful_rules(doubtful, following) or found
         if doubt and rule.effect not in ALLOWING_EFFECTS:
             doubtful.append(found)
+        if _lacks_only_authority(found, case):
+            lapsed.append(rule)
     if default.effect == "deny":
         return None
-    return _resolve_doubtful_rules(
-        doubtful, _Outcome(default.effect, default.requirement, Grant())
+    following = _Outcome(default.effect, default.requirement, Grant())
+    return _deny_freed_call(lapsed, following) or _resolve_doubtful_rules(doubtful, following)
+
+
+def _lacks_only_authority(found: MatchedRule, case: CallContext) -> bool:
+    """Whether a rule that lets nothing run by itself would fit, but for what it rests on."""
+    rule, fit = found.rule, found.fit
+    if rule.effect in ALLOWING_EFFECTS or (fit.kind, fit.detail) != ("differs", "authority"):
+        return False
+    return match_rule(rule._replace(authority=""), case).kind in {"fits", "doubt"}
+
+
+def _deny_freed_call(lapsed: list[PolicyRule], following: "_Outcome") -> MatchedRule | None:
+    """Deny what would run without a person only because rules have lapsed."""
+    if not lapsed or following.effect not in ALLOWING_EFFECTS:
+        return None
+    rule = lapsed[0]
+    reason = (
+        f"rule {rule.id!r} rests on authority {rule.authority!r}, which doesn't stand: without "
+        "it the call would run unasked"
     )
+    return MatchedRule(rule._replace(effect="deny", reason=reason), _FITS)
 
 
 class _Outcome(NamedTuple):

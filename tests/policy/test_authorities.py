@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.activities.authority.authorities import AuthorityFile
 from holdfast.activities.authority.basis import Basis
+from holdfast.contracts.decisions import Allow, RunInSandbox
 from holdfast.contracts.errors import PolicyRefused
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
 from holdfast.policy.document import parse_authorities, parse_policy
@@ -176,6 +177,34 @@ async def test_what_is_revoked_right_before_it_begins_doesnt_begin(
 
     assert before == []
     assert len(lines(log)) == 1
+
+
+@pytest.mark.parametrize("risk", ["write_internal", "write_local"])
+@pytest.mark.parametrize("effect", ["approve", "draft"])
+@pytest.mark.parametrize(
+    ("following", "ends_as"),
+    [
+        ("allow", "policy:asks"),
+        ("approve", "policy:r"),
+        ("deny", "policy:r"),
+        ("", ""),
+    ],
+)
+def test_an_authority_that_ends_opens_nothing(
+    risk: str, effect: str, following: str, ends_as: str
+) -> None:
+    """What would have been asked about doesn't run unasked behind it; what follows may ask."""
+    # BY-74
+    asks = f"{{id: asks, effect: {effect}, match: {{tools: [write]}}, authority: autumn}}"
+    then = following and f"{{id: r, effect: {following}, match: {{tools: [write]}}}}"
+    listed = "\n".join(f"  - {one}" for one in (asks, then) if one)
+    policy = parse_policy(f"version: 1\nauthorities: a.yaml\nrules:\n{listed}\n")
+    contract = a_contract("write", risk=risk, draft="draft")
+    decision = decide(CALL, contract, some_facts(authorities=()), policy)
+
+    by_class = "risk:write_internal" if risk == "write_internal" else "policy:asks"
+    assert decision.rule == (ends_as or by_class)
+    assert not isinstance(decision, Allow | RunInSandbox)
 
 
 async def test_a_draft_rests_on_what_its_call_rests_on(
