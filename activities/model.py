@@ -108,7 +108,7 @@ class ModelActivities:
             turn=call.turn,
             attempt=activity.info().attempt,
             model=model,
-            prefix=await self._transcripts.prefix(call),
+            prefix=(await self._transcripts.prefix(call)).narrow(call.tools),
             transcript=await self._transcripts.view(call, find_calling_execution().id),
             provider_state=_own_state(provider, call.provider_state),
             strategy=call.strategy,

@@ -168,6 +168,12 @@ class Prefix(Contract):
     )
     output_schema: JsonObject | None = Field(default=None, exclude_if=not_)
 
+    def narrow(self, names: tuple[str, ...]) -> Self:
+        """Return it with these tools alone; with all where none is named."""
+        if not names:
+            return self
+        return self.copy_with({"tools": tuple(one for one in self.tools if one.name in names)})
+
     @property
     def digest(self) -> str:
         """The name of this prefix."""
@@ -186,6 +192,7 @@ class ModelCallChange(TypedDict, total=False):
 
     base: TranscriptDigest
     items: tuple[NewItem, ...]
+    tools: tuple[str, ...]
 
 
 class ModelCall(Contract):
@@ -200,7 +207,8 @@ class ModelCall(Contract):
     its provider keeps may be ahead of the transcript, because a reply was dropped or never came.
     `calls_left` are those of tools that the budget leaves, where hosted ones may use them up. No
     attempt is repeated that would have to wait longer than `patience` (seconds), whatever its
-    provider asks for. `stream` has the words told while they come, in heartbeats.
+    provider asks for. `stream` has the words told while they come, in heartbeats. Of the prefix it
+    is sent these `tools` alone; all where none is named.
     """
 
     run_id: str
@@ -229,6 +237,7 @@ class ModelCall(Contract):
         exclude_if=lambda value: value == DEFAULT_PATIENCE_SECONDS,
     )
     stream: bool = Field(default=False, exclude_if=not_)
+    tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
     def with_(self, **changes: Unpack[ModelCallChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -237,6 +237,7 @@ class AgentSnapshot(Contract):
     guardrail asks about. `notifies`: somebody is told of requests. `signed` signals take a
     signature, as the policy said last. `delegations` are its tools that give tasks to agents,
     `ceiling` is what those that come behind it may not use. `regulated`: each of its runs is.
+    A turn is sent `tools_per_turn` of its tools at most; null sends all.
     """
 
     name: str
@@ -275,6 +276,7 @@ class AgentSnapshot(Contract):
     ceiling: Ceiling | None = Field(default=None, exclude_if=not_)
     summary_at_limit: bool = Field(default=False, exclude_if=not_)
     regulated: bool = Field(default=False, exclude_if=not_)
+    tools_per_turn: int | None = Field(default=None, exclude_if=not_)
 
     def with_(self, **changes: Unpack[AgentSnapshotChange]) -> Self:
         """Return a copy with these fields changed."""

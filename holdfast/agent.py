@@ -50,6 +50,8 @@ class Agent:
     *subagents* do tasks for it, *handoffs* name those who may go on in its place, *ceiling* says
     what they and all behind them may not use (docs/agents.md). Runs of a *regulated* one are
     about data that a law protects (docs/security.md).
+    A turn is sent *tools_per_turn* of its tools at most; by `holdfast.tools.find_tools` its models
+    find others (docs/tools.md).
     """
 
     name: str
@@ -80,6 +82,7 @@ class Agent:
     handoffs: Sequence[Handoff] = ()
     ceiling: Ceiling = field(default_factory=Ceiling)
     regulated: bool = False
+    tools_per_turn: int | None = None
 
     def snapshot(self, delegating: Sequence[Tool] = ()) -> AgentSnapshot:
         """
@@ -119,6 +122,7 @@ class Agent:
             delegations=tuple(one.delegation for one in (*self.subagents, *self.handoffs)),
             ceiling=None if self.ceiling == Ceiling() else self.ceiling,
             regulated=self.needs_codec,
+            tools_per_turn=self.tools_per_turn,
         )
         return snapshot.with_(prefix_digest=snapshot.prefix.digest)
 

@@ -24,6 +24,7 @@ from holdfast.contracts.tools import HostedTool
 from holdfast.delegation import Handoff, SubAgent, check_handoff, check_subagent
 from holdfast.guardrails.definition import Guardrail
 from holdfast.run.limits import fallback
+from holdfast.run.limits.tool_choice import FIND_TOOLS
 from holdfast.tools.tool import Tool
 
 _ADDRESS = Pattern(rf"https?://[^{SPACE}/][^{SPACE}]*")
@@ -56,10 +57,14 @@ FIELD_TYPES: Mapping[str, tuple[type | UnionType | tuple[type, ...], str]] = {
     "handoffs": ((list, tuple), "a list"),
     "ceiling": (Ceiling, "a Ceiling(...)"),
     "regulated": (bool, "True or False"),
+    "tools_per_turn": (int | None, "a number"),
 }
 """What the fields of an agent must be: they come from user code that nobody has typed."""
 
 MAX_APPROVAL_TIMEOUT = timedelta(days=3650)
+
+MIN_TOOLS_PER_TURN = 2
+"""The one that finds others, and one of these."""
 
 MIN_CONTEXT_BYTES = 1000
 """Bytes; a goal and a turn or two."""
@@ -189,6 +194,7 @@ def check_limits(agent: Agent, delegating: Sequence[Tool]) -> list[str]:
             for name in route.after_tools
             if name not in names
         ]
+    found += _check_tools_per_turn(agent.tools_per_turn, names)
     choice = agent.settings.tool_choice
     if choice not in {"auto", "required", "none", *names}:
         found.append(f"its tool_choice names {choice!r}, which is no tool of it")
@@ -198,6 +204,16 @@ def check_limits(agent: Agent, delegating: Sequence[Tool]) -> list[str]:
             f"{bounds.MAX_AGENT_BYTES:,} is most"
         )
     return found
+
+
+def _check_tools_per_turn(most: int | None, names: Sequence[str]) -> Iterator[str]:
+    if most is not None and most < MIN_TOOLS_PER_TURN:
+        yield f"its tools_per_turn is {MIN_TOOLS_PER_TURN} at least"
+    elif most is not None and len(names) > most and FIND_TOOLS not in names:
+        yield (
+            f"its tools_per_turn leaves some of its {len(names)} tools out of a turn: give it "
+            "holdfast.tools.find_tools, by which its models find them"
+        )
 
 
 def check_field_types(agent: Agent) -> list[str]:

@@ -7,6 +7,7 @@ from holdfast.contracts import exports
 if TYPE_CHECKING:
     from holdfast.tools.builtin import (
         ask_user,
+        find_tools,
         http_request,
         list_files,
         read_file,
@@ -29,6 +30,7 @@ __all__ = [
     "HttpAnswer",
     "TwoPart",
     "ask_user",
+    "find_tools",
     "http_request",
     "list_files",
     "read_file",
@@ -45,6 +47,7 @@ __getattr__, __dir__ = exports(
     {
         "holdfast.tools.builtin": (
             "ask_user",
+            "find_tools",
             "http_request",
             "list_files",
             "read_file",

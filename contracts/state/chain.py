@@ -1,5 +1,6 @@
 """What a run knows of its models, as a frozen value."""
 
+from operator import not_
 from typing import Self, TypedDict, Unpack
 
 from pydantic import Field
@@ -17,6 +18,7 @@ class ModelChainChange(TypedDict, total=False):
     model_index: int
     provider_state: JsonObject
     unheard: bool
+    sent_tools: tuple[str, ...]
     paused: bool
     notes: tuple[str, ...]
     attempts: tuple[ModelAttempt, ...]
@@ -29,13 +31,15 @@ class ModelChain(Contract):
 
     While a model is `paused` its turn isn't done, and people's words wait until it is. `unheard`
     from each question to a model until the run has taken the reply: what the provider keeps may be
-    ahead. `notes` are what the models' adapters reported, each once. `attempts` are the calls that
-    failed. With a `provider_wait` the run waits for its last model.
+    ahead. `sent_tools` are those that it was sent, none for all. `notes` are what the models'
+    adapters reported, each once. `attempts` are the calls that failed. With a `provider_wait` the
+    run waits for its last model.
     """
 
     model_index: int = 0
     provider_state: JsonObject = Field(default_factory=dict)
     unheard: bool = False
+    sent_tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
     paused: bool = False
     notes: tuple[str, ...] = ()
     attempts: tuple[ModelAttempt, ...] = ()

@@ -49,6 +49,7 @@ def begin_turn(chronicle: TraceBuilder, operation: Operation) -> Work:
         model=asked.model if asked else operation.summary,
         at=operation.at,
         purpose=asked.purpose if asked else "turn",
+        tools=asked.tools if asked else (),
     )
     return EntryWork(chronicle, turn, _conclude_turn, beside=True)
 

@@ -165,11 +165,13 @@ class Turn(Timed):
 
     `failed_usage` is what attempts without a reply used up. `objections` say why an answer that
     has to fit a schema was sent back to the model. An answer that is `held_back` doesn't go out.
+    The model was sent these `tools` of its agent alone; all where none is named.
     """
 
     number: int
     model: str
     purpose: ModelPurpose = "turn"
+    tools: tuple[str, ...] = ()
     text: str = ""
     parts: tuple[Part, ...] = ()
     calls: tuple[Call, ...] = ()

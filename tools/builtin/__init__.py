@@ -3,12 +3,14 @@
 from holdfast.tools.builtin.asking import ask_user
 from holdfast.tools.builtin.commands import run_command, run_python
 from holdfast.tools.builtin.files import list_files, read_file, write_file
+from holdfast.tools.builtin.finding import find_tools
 from holdfast.tools.builtin.plans import report_progress, submit_plan
 from holdfast.tools.builtin.results import read_result
 from holdfast.tools.builtin.web import http_request
 
 __all__ = [
     "ask_user",
+    "find_tools",
     "http_request",
     "list_files",
     "read_file",

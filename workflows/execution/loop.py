@@ -195,7 +195,8 @@ class StepLoop:
         )
 
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
-        visible = tuple(tool.name for tool in self._run.state.agent.tools)
+        state = self._run.state
+        visible = state.chain.sent_tools or tuple(tool.name for tool in state.agent.tools)
         asked = authorization.build_input(self._run.state, calls, visible, workflow.now())
         try:
             search = Search(

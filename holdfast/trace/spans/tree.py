@@ -95,11 +95,15 @@ def _build_root_span(trace: Trace) -> Span:
     return span.with_events(_build_run_events(trace))
 
 
-def _describe_prefix(agent: AgentSnapshot | None) -> JsonObject:
-    """Return the digests of what each call of a model begins with; one changes with each part."""
+def _describe_prefix(agent: AgentSnapshot | None, tools: tuple[str, ...] = ()) -> JsonObject:
+    """
+    Return the digests of what each call of a model begins with; one changes with each part.
+
+    Where a turn was sent some *tools* alone they are of these.
+    """
     if agent is None:
         return dict.fromkeys(("instructions_hash", "tools_hash", "settings_hash"))
-    prefix = agent.prefix.model_dump(mode="json")
+    prefix = agent.prefix.narrow(tools).model_dump(mode="json")
     return {
         "instructions_hash": digest(agent.instructions),
         "tools_hash": digest(
@@ -153,6 +157,10 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: 
     thought: JsonObject = {
         "reasoning": [part.text for part in turn.parts if part.kind == "reasoning"]
     }
+    chosen: JsonObject = {
+        "tools": list(turn.tools),
+        "tools_hash": _describe_prefix(trace.agent, turn.tools)["tools_hash"],
+    }
     attributes: JsonObject = {
         "turn": turn.number,
         "purpose": turn.purpose,
@@ -172,6 +180,7 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: 
         "objections": list(turn.objections),
         "text": turn.text,
         **(thought if reasoning else {}),
+        **(chosen if turn.tools else {}),
         "hosted": [
             {"name": part.name, "text": part.text}
             for part in turn.parts
