@@ -4,6 +4,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.control import Approach, Candidate, Gate
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict, Signals
+from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
 from holdfast.contracts.state.run import RunState
 from holdfast.run import gates
 from holdfast.run.transcript import drop_candidate
@@ -23,14 +24,19 @@ def release_if_clear(state: RunState) -> RunState:
     candidate = state.answering.candidate
     if candidate is None or state.oversight.requests or gates.next_gate(state) is not None:
         return state
-    if state.closing is not None:
-        return state.with_(stop=state.closing, outcome="stopped").with_answering(candidate=None)
-    return state.with_(outcome="completed").with_answering(
-        candidate=None,
-        answer=candidate.text,
-        output=candidate.output,
-        confidence=gates.score(state).value,
-    )
+    match state.phase:
+        case Stopping() | Ended():
+            return state
+        case Closing(stop=stop, summary=summary):
+            end = Ended(outcome="stopped", stop=stop, summary=summary)
+            return state.with_(phase=end).with_answering(candidate=None)
+        case Working():
+            return state.with_(phase=Ended(outcome="completed")).with_answering(
+                candidate=None,
+                answer=candidate.text,
+                output=candidate.output,
+                confidence=gates.score(state).value,
+            )
 
 
 def pass_gate(state: RunState, gate: Gate) -> RunState:

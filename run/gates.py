@@ -15,6 +15,7 @@ from holdfast.contracts.control import Gate
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailSpec, Layer, Mode, Subject
 from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.guardrails.detectors import resource_claims
@@ -140,7 +141,8 @@ def next_gate(state: RunState) -> Gate | None:
         ("review", find_missing_review(state) is not None),
         ("confidence", find_confidence_trigger(state) is not None),
     )
-    if state.closing is not None:  # last words are no answer to be mended, judged or approved
+    # Last words are no answer to be mended, judged or approved.
+    if isinstance(state.phase, Closing):
         gates = gates[1:2]
     return next((gate for gate, held in gates if held and gate not in candidate.cleared), None)
 

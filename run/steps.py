@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from holdfast.contracts import bounds
 from holdfast.contracts.model import ModelPurpose
+from holdfast.contracts.state.phase import Closing, Stopping
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
@@ -75,7 +76,8 @@ def finish(run: Situation) -> Step | None:
 
 def stop(run: Situation) -> Step | None:
     """Whom a person has stopped begins nothing more."""
-    return Halt(run.state.stopping) if run.state.stopping is not None else None
+    phase = run.state.phase
+    return Halt(phase.stop) if isinstance(phase, Stopping) else None
 
 
 def close_session(run: Situation) -> Step | None:
@@ -184,7 +186,7 @@ def _is_summed_up(run: Situation) -> bool:
     """Whether a model sums up before the run stops: where nothing but its steps are used up."""
     state = run.state
     able = state.agent.summary_at_limit and state.session is None and state.model is not None
-    if not able or state.chain.paused or state.closing is not None:
+    if not able or state.chain.paused or isinstance(state.phase, Closing):
         return False
     return budgets.has_used_steps_alone(state.agent.budget, state.ledger, run.elapsed)
 

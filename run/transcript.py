@@ -16,6 +16,7 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.journal import AnswerWithheld
 from holdfast.contracts.run import RunStatus
 from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import (
@@ -96,12 +97,16 @@ def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopp
 
     Calls that were open get an `aborted` result, and what waited for people is withdrawn.
     """
-    if state.outcome is not None:
-        return state
-    if state.stopping is not None:
-        stop, outcome = state.stopping, "stopped"
-    state = requests.withdraw_requests(abort_open_calls(drop_candidate(state), stop.reason), now)
-    return state.with_(stop=stop, outcome=outcome, limit_summary=None)
+    match state.phase:
+        case Ended():
+            return state
+        case Stopping(stop=why):
+            end = Ended(outcome="stopped", stop=why, by_person=True)
+        case Working() | Closing():
+            end = Ended(outcome=outcome, stop=stop)
+    why = (end.stop or stop).reason
+    state = requests.withdraw_requests(abort_open_calls(drop_candidate(state), why), now)
+    return state.with_(phase=end)
 
 
 def drop_candidate(state: RunState, by: str = "") -> RunState:

@@ -7,6 +7,7 @@ from holdfast.contracts.bounds import MAX_BLOCK_DETAIL_CHARS, MAX_NOTICE_CHARS
 from holdfast.contracts.control import Compensation, Gate
 from holdfast.contracts.guardrails import GuardrailVerdict, OnTrip
 from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
@@ -98,9 +99,8 @@ def after_answer(
     tripped = _strictest_first(state, verdicts)
     if not tripped:
         return answers.pass_gate(state, gate)
-    if state.closing is not None:
-        withheld = drop_candidate(state.with_(limit_summary=None), tripped[0].guardrail)
-        return halt(withheld, state.closing, now)
+    if isinstance(state.phase, Closing):
+        return halt(drop_candidate(state, tripped[0].guardrail), state.phase.stop, now)
     if gate == "acceptance":
         return reject_answer(state, tripped, now)
     if _on_trip(state, tripped[0]) == "ask":

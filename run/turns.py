@@ -16,6 +16,7 @@ from holdfast.contracts.model import ModelCall, ModelPurpose, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.effects import EffectRecord
+from holdfast.contracts.state.phase import Ended
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
@@ -243,7 +244,7 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
         unresolved=unresolved,
         failures=state.chain.attempts if has_parent else (),
         ledger=state.ledger if has_parent else None,
-        summary=state.limit_summary,
+        summary=state.phase.summary if isinstance(state.phase, Ended) else None,
     )
     room = bounds.MAX_PAYLOAD_BYTES - _RESULT_MARGIN_BYTES - bounds.size(result)
     told = bounds.select_latest(answers.redact_approaches(state), room)

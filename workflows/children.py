@@ -270,7 +270,7 @@ async def _mirror_suspension(
     try:
         for told in cycle(("suspend", "resume")):
             await _wait_for_suspension(run, suspended=told == "suspend")
-            if (stopping := run.state.stopping) is not None:
+            if (stopping := run.state.stop_by_person) is not None:
                 await child.signal("stop", {"reason": stopping.detail, "by": stopping.ended_by})
                 return
             if run.state.is_over:

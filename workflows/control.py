@@ -10,6 +10,7 @@ from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.run import approvals, escalations, gates, tool_calls, tripwires, turns
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.limits.triggers import Trigger
+from holdfast.run.step import grading
 from holdfast.run.step.kinds import (
     AskForReview,
     Compensate,
@@ -81,9 +82,9 @@ async def _guard(run: RunContext, step: Guard) -> None:
 
 async def _grade(run: RunContext, checks: tuple[gates.GuardrailCheck, ...]) -> None:
     """Have guardrails look at what is over: what they find changes nothing of it."""
-    run.state = run.state.with_(grading="under_way")
+    run.state = grading.set_grading(run.state, "under_way")
     await guarding.run_checks(run, checks)
-    run.state = run.state.with_(grading="done")
+    run.state = grading.set_grading(run.state, "done")
 
 
 async def _claim_and_check(

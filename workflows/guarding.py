@@ -73,8 +73,8 @@ async def run_checks(
 def _is_moot(run: RunContext, since: int) -> bool:
     """Whether nobody waits for what guardrails say; before calls have ended no model reads on."""
     state = run.state
-    hurried = not state.calls and not state.grading and run.is_broken_off(since)
-    return state.stopping is not None or hurried
+    hurried = not state.calls and not state.has_graders and run.is_broken_off(since)
+    return state.stop_by_person is not None or hurried
 
 
 def _unseen(one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:
@@ -254,7 +254,7 @@ async def _run_agent(
     for subject in one.subjects:
         left = run.remaining()
         if isinstance(left, Stop):
-            if run.state.grading:
+            if run.state.has_graders:
                 return build_fail_closed_verdicts(one, left.reason)
             run.state = halt(run.state, left, workflow.now())
             break

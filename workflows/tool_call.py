@@ -243,7 +243,7 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
             continue
         if not effect.local:
             await wait_for_resume(run)
-        if run.state.stopping is not None:
+        if run.state.stop_by_person is not None:
             break
         if effect.local:
             restored = workspace_restored and not effect.part
@@ -275,7 +275,7 @@ async def _wait_until_over(run: RunContext) -> None:
     # A person who stops the run has nothing taken back.
     with run.track_wait(shorten(why), workflow.now() + longest), suppress(TimeoutError):
         await workflow.wait_condition(
-            lambda: run.state.stopping is not None,
+            lambda: run.state.stop_by_person is not None,
             timeout=longest,
             timeout_summary="until what may have happened can't be under way",
         )
@@ -310,7 +310,7 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
 
     async def attempt() -> ToolResult:
         await wait_for_resume(run)  # each time: a worker was looked for in between
-        if (stopping := run.state.stopping) is not None:
+        if (stopping := run.state.stop_by_person) is not None:
             return tool_results.build_abort(call, stopping.reason)
         doubtful = effect.with_(outcome="unknown")
         run.state = tool_results.replace_effect(run.state, index, doubtful)

@@ -2,15 +2,12 @@
 
 from datetime import datetime
 from operator import not_
-from typing import Literal, Self, TypedDict, Unpack
+from typing import Self, TypedDict, Unpack
 
 from pydantic import Field
 
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Ledger, PartialBudget
-from holdfast.contracts.control import (
-    LimitSummary,
-)
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.journal import JournalEvent
 from holdfast.contracts.project import ProjectContext
@@ -25,6 +22,7 @@ from holdfast.contracts.state.effects import EffectRecord, EffectRecordChange
 from holdfast.contracts.state.guarding import Guarding, GuardingChange
 from holdfast.contracts.state.oversight import Oversight, OversightChange
 from holdfast.contracts.state.parts import Parts, PartsChange
+from holdfast.contracts.state.phase import Ended, Phase, Stopping, Working
 from holdfast.contracts.stops import Stop
 
 
@@ -43,14 +41,9 @@ class RunStateChange(TypedDict, total=False):
     call_marks: tuple[str, ...]
     suspended: bool
     project: ProjectContext | None
-    stopping: Stop | None
-    stop: Stop | None
-    outcome: RunStatus | None
-    grading: Literal["", "under_way", "done"]
+    phase: Phase
     started_at: datetime
     ceiling: PartialBudget | None
-    closing: Stop | None
-    limit_summary: LimitSummary | None
     session: SessionState | None
     conversation: Conversation
     chain: ModelChain
@@ -76,9 +69,7 @@ class RunState(Contract):
     call id of all executions; `journal` is what history doesn't tell yet. The run changes nothing
     while `planning`, then only by what is `planned`; how far it is a model says in `progress`.
 
-    It begins nothing while `stopping`. Once it is `closing` a model has said its `limit_summary`,
-    and nothing but guardrails follows. `outcome` is how it ended, and `grading` says how far
-    guardrails are that look at it then.
+    Its `phase` is how far it is from its end.
     """
 
     run_id: str
@@ -107,12 +98,7 @@ class RunState(Contract):
     suspended: bool = False
     output_schema: JsonObject | None = Field(default=None, exclude_if=lambda shape: shape is None)
     project: ProjectContext | None = None
-    closing: Stop | None = Field(default=None, exclude_if=not_)
-    limit_summary: LimitSummary | None = Field(default=None, exclude_if=not_)
-    stopping: Stop | None = Field(default=None, exclude_if=not_)
-    stop: Stop | None = None
-    outcome: RunStatus | None = None
-    grading: Literal["", "under_way", "done"] = Field(default="", exclude_if=not_)
+    phase: Phase = Working()
     session: SessionState | None = Field(default=None, exclude_if=lambda value: value is None)
 
     def with_(self, **changes: Unpack[RunStateChange]) -> Self:
@@ -158,14 +144,38 @@ class RunState(Contract):
         return models[self.chain.model_index] if self.chain.model_index < len(models) else None
 
     @property
+    def outcome(self) -> RunStatus | None:
+        """How it ended, once it is over."""
+        return self.phase.outcome if isinstance(self.phase, Ended) else None
+
+    @property
+    def stop(self) -> Stop | None:
+        """Why it ended, if it is over and came to no answer."""
+        return self.phase.stop if isinstance(self.phase, Ended) else None
+
+    @property
+    def stop_by_person(self) -> Stop | None:
+        """What a person said who stopped it, over or not."""
+        match self.phase:
+            case Stopping(stop=stop) | Ended(by_person=True, stop=stop):
+                return stop
+            case _:
+                return None
+
+    @property
+    def has_graders(self) -> bool:
+        """Whether guardrails look at what it came to."""
+        return isinstance(self.phase, Ended) and self.phase.grading == "under_way"
+
+    @property
     def is_ending(self) -> bool:
         """Whether nothing more begins: it is over, or stopped, or a session that has no work."""
-        return self.outcome is not None or self.stopping is not None or self.is_idle
+        return isinstance(self.phase, Stopping | Ended) or self.is_idle
 
     @property
     def is_over(self) -> bool:
         """Whether nothing begins, not even for guardrails that look at what is ending."""
-        return self.is_ending and self.grading != "under_way"
+        return self.is_ending and not self.has_graders
 
     @property
     def turns_taken(self) -> int:

@@ -12,6 +12,7 @@ from holdfast.contracts.signals import (
     StopSignal,
     SuspensionSignal,
 )
+from holdfast.contracts.state.phase import Stopping
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
@@ -58,4 +59,4 @@ def after_control(
 def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
     """Begin to end a run, as a person says: nobody is asked anything any more."""
     stop = Stop.because(StopReason.TOLD_TO_STOP, message.reason, ended_by=message.by or "a person")
-    return requests.withdraw_requests(state, now).with_(stopping=stop)
+    return requests.withdraw_requests(state, now).with_(phase=Stopping(stop=stop))

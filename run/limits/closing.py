@@ -4,6 +4,7 @@ from datetime import datetime
 
 from holdfast.contracts.control import Candidate, LimitSummary
 from holdfast.contracts.model import ModelReply
+from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import UserTurn
@@ -32,10 +33,10 @@ def after_closing(state: RunState, reply: ModelReply, now: datetime) -> RunState
         kept.with_(ledger=kept.ledger.with_(steps=steps)),
         reply.build_turn(),
     )
-    if stop is None or reply.stop != "end_turn" or not reply.text.strip():
+    if kept.is_ending or stop is None or reply.stop != "end_turn" or not reply.text.strip():
         return _end(kept, stop, now)
     summary = LimitSummary(text=reply.text, model=reply.model, usage=reply.usage)
-    fresh = kept.with_(closing=stop, limit_summary=summary).with_answering(
+    fresh = kept.with_(phase=Closing(stop=stop, summary=summary)).with_answering(
         candidate=Candidate(text=reply.text)
     )
     return answers.release_if_clear(fresh)

@@ -23,6 +23,7 @@ from holdfast.contracts.sessions.state import EndedMessage, QueuedMessage, Sessi
 from holdfast.contracts.signals import CloseSignal, MessageOutcome, OutcomeCode
 from holdfast.contracts.state.answering import Answering
 from holdfast.contracts.state.approaches import Approaches
+from holdfast.contracts.state.phase import Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ItemRange, UserTurn
@@ -280,10 +281,7 @@ def _reset_work(state: RunState) -> RunState:
     return (
         state.with_(
             calls=(),
-            stopping=None,
-            stop=None,
-            outcome=None,
-            grading="",
+            phase=Working(),
             progress="",
             answering=Answering(),
             approaches=Approaches(),

@@ -1,8 +1,11 @@
 """What guardrails look at once the work is over: what it came to, and its course. Pure."""
 
+from typing import Literal
+
 from pydantic import JsonValue
 
 from holdfast.contracts.guardrails import Subject
+from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import turns
@@ -11,13 +14,23 @@ from holdfast.run.gates import GuardrailCheck
 
 def select_run_checks(state: RunState) -> tuple[GuardrailCheck, ...]:
     """Say who looks, once, at work that is over; whom a person has stopped waits for nobody."""
-    if state.outcome is None or state.grading or state.stopping is not None or state.is_idle:
+    ended = state.phase
+    if not isinstance(ended, Ended) or ended.grading or ended.by_person or state.is_idle:
         return ()
     specs = [one for one in state.agent.guardrails if one.layer == "after_run"]
     if not specs:
         return ()
     subject = _build_subject(state)
     return tuple(GuardrailCheck(spec, (subject,)) for spec in specs)
+
+
+def set_grading(state: RunState, how_far: Literal["under_way", "done"]) -> RunState:
+    """Say how far guardrails are that look at work that is over."""
+    match state.phase:
+        case Ended() as ended:
+            return state.with_(phase=ended.with_grading(how_far))
+        case Working() | Closing() | Stopping():
+            raise AssertionError("a run that goes on is not graded")
 
 
 def _build_subject(state: RunState) -> Subject:

@@ -57,6 +57,8 @@ from holdfast.contracts.project import (
     WorkspaceSnapshot,
 )
 from holdfast.contracts.signals import MessageOutcome
+from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
+from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import ItemRange, TranscriptView
 from holdfast.contracts.usage import CallUsage
@@ -130,6 +132,8 @@ EFFECT = Effect(
     call=a_call(),
     result=[1],
 )
+END = Stop(reason="max_steps (3) reached", detail="3 model calls", next_safe_action="split it")
+SUMMARY = LimitSummary(text="two of five", model=MODEL, usage=CallUsage(output_tokens=3))
 CONTROLLED = (
     a_state()
     .with_(ceiling=Budget(max_steps=3), project=PROJECT)
@@ -162,6 +166,10 @@ EXAMPLES: tuple[Contract, ...] = (
         model="scripted:it", kind="overloaded", error="529", since=NOW, until=NOW, tries=2
     ),
     CONTROLLED,
+    Working(),
+    Closing(stop=END, summary=SUMMARY),
+    Stopping(stop=END),
+    Ended(outcome="stopped", stop=END, summary=SUMMARY, by_person=True, grading="done"),
     CONTROLLED.conversation,
     CONTROLLED.chain,
     CONTROLLED.oversight,
@@ -197,7 +205,7 @@ EXAMPLES: tuple[Contract, ...] = (
     Subtask(task="cut", answer=Candidate(text="done")),
     KnownEffect(tool="send", digest=DIGEST, outcome="unknown"),
     RecordedResult(digests=(DIGEST,), result=a_success(a_call())),
-    LimitSummary(text="two of five", model=MODEL, usage=CallUsage(output_tokens=3)),
+    SUMMARY,
     Route(model=MODEL, from_turn=2, after_failures=3, after_tools=("look",)),
     Fallback(reactions={"auth": "ask"}, attempts=3, max_wait=1.5),
     ModelFacts(model=MODEL, context_tokens=200_000, input_price=Decimal(3)),

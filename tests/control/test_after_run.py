@@ -6,6 +6,7 @@ from holdfast import Budget
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailSpec, Subject
 from holdfast.contracts.run import RunResult
+from holdfast.contracts.state import phase
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import (
@@ -160,18 +161,20 @@ async def test_in_a_session_each_message_is_looked_at(runs: Runs) -> None:
 def over() -> RunState:
     """A run that is over, with a guardrail that looks then."""
     state = a_state(guardrails=(SPEC,))
-    return state.with_(outcome="completed").with_answering(answer="done")
+    return state.with_(phase=phase.Ended(outcome="completed")).with_answering(answer="done")
 
 
 def test_whom_a_person_has_stopped_waits_for_no_grader() -> None:
     """Nor is anything looked at twice, or while it goes on."""
     # BY-27
-    stopping = Stop.because(StopReason.TOLD_TO_STOP, "enough")
+    why = Stop.because(StopReason.TOLD_TO_STOP, "enough")
+    stopped = phase.Ended(outcome="stopped", stop=why, by_person=True)
+    graded = phase.Ended(outcome="completed", grading="done")
 
     assert isinstance(next_step(over(), NOW), Grade)
-    assert isinstance(next_step(over().with_(stopping=stopping), NOW), Finish)
-    assert isinstance(next_step(over().with_(grading="done"), NOW), Finish)
-    assert not isinstance(next_step(over().with_(outcome=None), NOW), Grade)
+    assert isinstance(next_step(over().with_(phase=stopped), NOW), Finish)
+    assert isinstance(next_step(over().with_(phase=graded), NOW), Finish)
+    assert not isinstance(next_step(over().with_(phase=phase.Working()), NOW), Grade)
 
 
 def test_a_course_that_isnt_there_any_more_is_no_clean_course() -> None:

@@ -11,6 +11,7 @@ from holdfast.contracts.budget import Ledger
 from holdfast.contracts.control import Candidate, Checkpoint, Gate, Triggers
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.project import ProjectContext
+from holdfast.contracts.state.phase import Ended, Stopping, Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.usage import CallUsage
@@ -79,6 +80,8 @@ GUARDRAILS = (
 CHECKS = (spec("check", "output", "retry"),)
 TRIPPED = GuardrailVerdict(guardrail="answer", subject="s", tripwire_triggered=True, reason="no")
 
+TOLD_TO_STOP = Stop.because(StopReason.TOLD_TO_STOP, "enough")
+
 
 def everything() -> RunState:
     """A run for whose every step there is a cause."""
@@ -95,8 +98,7 @@ def everything() -> RunState:
     )
     return (
         state.with_(
-            outcome="stopped",
-            stopping=Stop.because(StopReason.TOLD_TO_STOP, "enough"),
+            phase=Ended(outcome="stopped", stop=TOLD_TO_STOP, by_person=True),
             suspended=True,
             calls=asked_for(CALL).calls,
             ledger=Ledger(steps=1, usage=ATE, last_call=ATE),
@@ -128,8 +130,8 @@ def looked_at(state: RunState) -> RunState:
 
 TAKEN_AWAY: tuple[tuple[Callable[[RunState], RunState], type[Step]], ...] = (
     (lambda state: state, Finish),
-    (lambda state: state.with_(outcome=None), Halt),
-    (lambda state: state.with_(stopping=None), AwaitResume),
+    (lambda state: state.with_(phase=Stopping(stop=TOLD_TO_STOP)), Halt),
+    (lambda state: state.with_(phase=Working()), AwaitResume),
     (lambda state: state.with_(suspended=False), AwaitPeople),
     (lambda state: state.with_oversight(requests=()), Compensate),
     (lambda state: state.with_answering(tripped=None), RollBack),

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast import App
 from holdfast.contracts.control import Checkpoint
+from holdfast.contracts.state.phase import Stopping
 from holdfast.contracts.stops import Stop
 from holdfast.run.backtracking import find_workspace_to_restore
 from holdfast.testing import call, say
@@ -63,7 +64,7 @@ def test_no_workspace_is_restored() -> None:
     told = Stop(reason="stopped by a person", detail="", next_safe_action="", ended_by="dana")
 
     assert find_workspace_to_restore(state) == checkpoint.workspace
-    assert find_workspace_to_restore(state.model_copy(update={"stopping": told})) == ""
+    assert find_workspace_to_restore(state.with_(phase=Stopping(stop=told))) == ""
 
 
 @pytest.mark.parametrize("busy", ["planner", "hand"])

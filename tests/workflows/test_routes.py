@@ -4,6 +4,7 @@ import pytest
 
 from holdfast import Agent, App, AppError, Risk, Route, ToolError, tool
 from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.state.phase import Ended
 from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import fallbacks, replies, turns
 from holdfast.run.limits import routing
@@ -57,7 +58,7 @@ def test_the_status_names_the_model_that_a_route_has_asked() -> None:
     # AD-04
     first = a_state(models=(SMALL, LARGE), routes=(Route(model=LARGE, from_turn=2),))
     second = replies.after_model(first, a_reply(a_call()), NOW)
-    over = second.with_(outcome="stopped")
+    over = second.with_(phase=Ended(outcome="stopped"))
 
     assert [status(one).model for one in (first, second, over)] == [SMALL, LARGE, "scripted:it"]
 

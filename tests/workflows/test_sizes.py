@@ -19,6 +19,7 @@ from holdfast.contracts.control import Approach, Candidate, Effect
 from holdfast.contracts.signals import (
     ApprovalSignal,
 )
+from holdfast.contracts.state.phase import Ended
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import ToolTurn, UserTurn
 from holdfast.policy.approvals import judge
@@ -181,7 +182,7 @@ def test_a_result_fits_with_as_many_failed_approaches_as_there_is_room_for(lette
     effect = Effect(summary="x" * 200, outcome="done", digest="d" * 64, tool="send")
     state = (
         a_state()
-        .with_(outcome="completed")
+        .with_(phase=Ended(outcome="completed"))
         .with_answering(answer="x" * 599_000)
         .with_approaches(failed=failed)
         .with_effects(done=(effect,) * 400)

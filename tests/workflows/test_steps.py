@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.contracts.calls import AnyCall, ToolFailure, ToolResult
 from holdfast.contracts.run import RunInput
+from holdfast.contracts.state.phase import Ended
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import ToolContract
@@ -78,7 +79,9 @@ def test_a_run_begins_by_asking_the_model() -> None:
     ("state", "expected"),
     [
         pytest.param(
-            with_(waiting(), outcome="stopped", suspended=True), "Finish", id="over before all"
+            waiting().with_(phase=Ended(outcome="stopped"), suspended=True),
+            "Finish",
+            id="over before all",
         ),
         pytest.param(
             with_(asked_for(LOOK_1), suspended=True), "AwaitResume", id="suspended before calls"

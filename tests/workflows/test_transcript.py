@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from holdfast.contracts.bounds import MAX_CARRIED_TRANSCRIPT_BYTES
 from holdfast.contracts.calls import ToolFailure, ToolResult
 from holdfast.contracts.journal import RequestClosed
+from holdfast.contracts.state.phase import Stopping
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import (
@@ -109,7 +110,7 @@ def test_a_halted_run_waits_for_nobody() -> None:
 def test_a_run_that_a_person_has_stopped_ends_for_no_other_reason() -> None:
     """Whatever goes wrong while it comes to its end, the result says who ended it and why."""
     told = STOP.model_copy(update={"ended_by": "dana"})
-    state = a_state().model_copy(update={"stopping": told})
+    state = a_state().with_(phase=Stopping(stop=told))
 
     over = halt(state, STOP, NOW, "failed")
 

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.calls import ToolSuccess
+from holdfast.contracts.state.phase import Ended
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
@@ -24,6 +25,8 @@ from tests.builders import (
 )
 
 STOP = Stop(reason="max_steps (3) reached", detail="", next_safe_action="")
+COMPLETED, FAILED = Ended(outcome="completed"), Ended(outcome="failed")
+STOPPED = Ended(outcome="stopped", stop=STOP)
 STATE = a_state()
 WAITING = STATE.with_oversight(requests=(a_request(),))
 
@@ -40,10 +43,12 @@ def holding(items: tuple[TranscriptItem, ...]) -> RunState:
         pytest.param(STATE.with_(suspended=True), "suspended", id="suspended"),
         pytest.param(STATE.with_(suspended=True), "suspending", id="suspending"),
         pytest.param(WAITING.with_(suspended=True), "suspended", id="suspended waiting"),
-        pytest.param(STATE.with_(outcome="completed"), "completed", id="completed"),
-        pytest.param(STATE.with_(outcome="stopped", stop=STOP), "stopped", id="stopped"),
+        pytest.param(STATE.with_(phase=COMPLETED), "completed", id="completed"),
+        pytest.param(STATE.with_(phase=STOPPED), "stopped", id="stopped"),
         pytest.param(
-            STATE.with_(outcome="failed", suspended=True), "failed", id="over, suspended"
+            STATE.with_(phase=FAILED, suspended=True),
+            "failed",
+            id="over, suspended",
         ),
     ],
 )

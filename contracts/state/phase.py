@@ -1,0 +1,54 @@
+"""How far a run is from its end, as a closed union of frozen values."""
+
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import Field
+
+from holdfast.contracts.base import Contract
+from holdfast.contracts.control import LimitSummary
+from holdfast.contracts.run import RunStatus
+from holdfast.contracts.stops import Stop
+
+
+class Working(Contract):
+    """It works on its goal, or waits for somebody."""
+
+    kind: Literal["working"] = "working"
+
+
+class Closing(Contract):
+    """Its steps are used up: a model has summed up, and nothing but guardrails follows."""
+
+    kind: Literal["closing"] = "closing"
+    stop: Stop
+    summary: LimitSummary
+
+
+class Stopping(Contract):
+    """A person has stopped it: nothing begins any more, and what is under way comes to its end."""
+
+    kind: Literal["stopping"] = "stopping"
+    stop: Stop
+
+
+class Ended(Contract):
+    """
+    It is over, as `outcome` says; `stop` is why, where it came to no answer.
+
+    One that was ended `by_person` waits for no guardrail. `grading` says how far those are that
+    look at what it came to.
+    """
+
+    kind: Literal["ended"] = "ended"
+    outcome: RunStatus
+    stop: Stop | None = None
+    summary: LimitSummary | None = None
+    by_person: bool = False
+    grading: Literal["", "under_way", "done"] = ""
+
+    def with_grading(self, grading: Literal["under_way", "done"]) -> Self:
+        """Return a copy that says how far guardrails are."""
+        return self.copy_with({"grading": grading})
+
+
+Phase: TypeAlias = Annotated[Working | Closing | Stopping | Ended, Field(discriminator="kind")]
