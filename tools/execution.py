@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import Protocol, cast
 
 from holdfast.contracts.calls import ToolInvocation
@@ -50,8 +51,26 @@ class WorkerExecutor:
                 f"{tool.contract.name} runs in the sandbox only, and this is none",
                 ("use a tool that needs no sandbox", "tell the user what you would have done"),
             )
+        _deny_outside_workspace(tool, invocation)
         kept = partial(self._artifacts.read, invocation)
         return await execute(tool, invocation, self._secret, heartbeat, admit, kept)
+
+
+def _deny_outside_workspace(tool: Tool, invocation: ToolInvocation) -> None:
+    """
+    Raise ToolDenied where a path leads through links out of the worker's working directory.
+
+    That is the workspace of a tool that has no sandbox around it; the policy knows words alone.
+    """
+    scope = tool.contract.resource_scope
+    if scope.kind != "workspace" or scope.argument is None:
+        return
+    workspace, named = Path.cwd().resolve(), tool.values(invocation.arguments).get(scope.argument)
+    if not (workspace / str(named)).resolve().is_relative_to(workspace):
+        raise ToolDenied(
+            f"{scope.argument} {str(named)[:500]!r} leads out of the workspace",
+            ("use a path without links",),
+        )
 
 
 async def execute(

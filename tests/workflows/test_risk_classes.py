@@ -104,6 +104,40 @@ async def test_what_harms_nobody_runs_at_once(
     assert lines(log) == ["act here"]
 
 
+async def test_no_link_leads_a_write_out_of_the_workspace(
+    memory_runs: MemoryRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a sandbox the workspace is the worker's folder: a link out of it is refused."""
+
+    # RK-05
+    @tool(risk=Risk.WRITE_LOCAL, scope=HERE)
+    async def save(log: str, where: str) -> str:
+        """Save a text in a file."""
+        Path(where).write_text(log)
+        return "saved"
+
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    for folder in (workspace, workspace / "notes", outside):
+        folder.mkdir()
+    (workspace / "way out").symlink_to(outside)
+    (workspace / "short cut").symlink_to(workspace / "notes")
+    monkeypatch.chdir(workspace)
+
+    async with memory_runs.working(app_of(save)):
+        told = {
+            where: (await (await memory_runs.start("it", goal=f"text {where}")).result()).answer
+            for where in ("plain", "short cut/in", "way out/out")
+        }
+
+    assert told == {
+        "plain": "save ok",
+        "short cut/in": "save ok",
+        "way out/out": "save denied",
+    }
+    assert not list(outside.iterdir())
+    assert [file.name for file in (workspace / "notes").iterdir()] == ["in"]
+
+
 @pytest.mark.parametrize(
     ("risk", "kind", "out"),
     [
