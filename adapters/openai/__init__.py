@@ -51,7 +51,6 @@ class OpenAIAdapter:
     TEXT_BLOCK_TYPES = output_items.TEXT_BLOCK_TYPES
 
     assemble = staticmethod(stream.assemble)
-    parse_response = staticmethod(responses.reply)
     extract_usage = staticmethod(responses.usage)
 
     def __init__(self, idle: timedelta = IDLE_TIMEOUT) -> None:
@@ -66,6 +65,9 @@ class OpenAIAdapter:
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render a call. A conversation that `respond` would begin first isn't named in it."""
         return requests.render(request, conversation_state.scope(request)).body
+
+    def parse_response(self, raw: JsonObject) -> ModelReply:
+        return responses.reply(raw, self.TOOL_BLOCK_TYPES, self.TEXT_BLOCK_TYPES)
 
     def build_tool_result(self, result: ToolResult) -> JsonObject:
         return input_items.tool_result(result)

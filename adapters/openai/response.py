@@ -81,8 +81,12 @@ class _ParsedOutput(NamedTuple):
         return bool(messages) and all(piece.commentary for piece in messages)
 
 
-def reply(raw: JsonObject) -> ModelReply:
-    """Read a whole response. Raises ModelUnavailable when it is none, ModelError if it failed."""
+def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> ModelReply:
+    """
+    Read a whole response. Raises ModelUnavailable when it is none, ModelError if it failed.
+
+    *tools* and *texts* are the types of its items.
+    """
     response = _response(raw)
     used = _usage(response)
     if response.status == "failed":
@@ -92,7 +96,7 @@ def reply(raw: JsonObject) -> ModelReply:
     parts = tuple(piece.part for piece in said.pieces)
     stop, detail = _stop(response, said)
     return ModelReply(
-        text=said.words if said.calls or said.refusal else _answer(said.pieces),
+        text=said.words if said.calls or said.refusal else _answer(said.pieces, tools, texts),
         calls=said.calls,
         parts=() if _is_plain(parts) else parts,
         stop=stop,
@@ -132,19 +136,17 @@ def _hit_content_filter(response: _Response) -> bool:
     return response.status == "incomplete" and details.reason == "content_filter"
 
 
-def _answer(pieces: tuple[Piece, ...]) -> str:
+def _answer(pieces: tuple[Piece, ...], tools: frozenset[str], texts: frozenset[str]) -> str:
     """Return the words behind the last tool; what was said on the way is no part of them."""
-    return final_text(
-        _answer_blocks(pieces), output_items.TOOL_BLOCK_TYPES, output_items.TEXT_BLOCK_TYPES
-    )
+    return final_text(_answer_blocks(pieces, tools), tools, texts)
 
 
-def _answer_blocks(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, str]]:
+def _answer_blocks(pieces: tuple[Piece, ...], tools: frozenset[str]) -> Iterator[tuple[str, str]]:
     between = ""
     for piece in pieces:
         if piece.type != "message":
             yield piece.type, ""
-            between = "" if piece.type in output_items.TOOL_BLOCK_TYPES else between
+            between = "" if piece.type in tools else between
         elif piece.part.text and not piece.commentary:
             yield "output_text", between + piece.part.text
             between = "\n\n"

@@ -89,7 +89,7 @@ class OpenAIChatAdapter:
         return stream.assemble(events, DEFAULT)
 
     def parse_response(self, raw: JsonObject) -> ModelReply:
-        return responses.reply(raw, DEFAULT)
+        return self._read(raw, DEFAULT)
 
     def extract_usage(self, raw: JsonObject) -> CallUsage:
         return usages.usage(raw, DEFAULT)
@@ -101,9 +101,12 @@ class OpenAIChatAdapter:
         exchange = StreamReader(request.on_text, stream.find_text)
         with failures.redact_key(line.client.api_key):
             raw = await connection.ask(line, target, rendered.body, exchange)
-            reply = responses.reply(raw, target, request.turn)
+            reply = self._read(raw, target, request.turn)
         notes = rendered.notes + reply.notes
         return exchange.with_latency(reply.with_(notes=notes))
+
+    def _read(self, raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
+        return responses.reply(raw, target, self.TOOL_BLOCK_TYPES, self.TEXT_BLOCK_TYPES, turn)
 
     def _target(self, request: ModelRequest) -> Target:
         return addresses.target(self._servers, request.model)

@@ -34,8 +34,18 @@ _STOPS: Mapping[str, StopCause] = {
 _ERROR_REASONS = ("error", "insufficient_system_resource")
 
 
-def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
-    """Read a whole response. Raises ModelError when it is none, or reports an error."""
+def reply(
+    raw: JsonObject,
+    target: Target,
+    tools: frozenset[str],
+    texts: frozenset[str],
+    turn: int = 0,
+) -> ModelReply:
+    """
+    Read a whole response. Raises ModelError when it is none, or reports an error.
+
+    *tools* and *texts* are the types of its blocks.
+    """
     used = usages.usage(raw, target)
     if problem := errors.find(raw):
         raise failures.from_reply(target.provider, problem, usage=used)
@@ -52,7 +62,7 @@ def reply(raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:
         stop = "tool_use"
     told = stop not in ("end_turn", "tool_use")
     return ModelReply(
-        text=join_text("", parts) if calls else _answer(parts),
+        text=join_text("", parts) if calls else _answer(parts, tools, texts),
         calls=tuple(asked.call for asked in calls),
         parts=() if _is_plain(parts) else parts,
         stop=stop,
@@ -84,10 +94,10 @@ def _select_calls(calls: tuple[ParsedCall, ...], stop: StopCause) -> tuple[Parse
     return calls[:-1] if cut_short and calls and not calls[-1].complete else calls
 
 
-def _answer(parts: tuple[Part, ...]) -> str:
+def _answer(parts: tuple[Part, ...], tools: frozenset[str], texts: frozenset[str]) -> str:
     """Return the words behind the last tool."""
     blocks = ((_type(part), part.text) for part in parts)
-    return base.final_text(blocks, TOOL_BLOCK_TYPES, TEXT_BLOCK_TYPES)
+    return base.final_text(blocks, tools, texts)
 
 
 def _type(part: Part) -> str:

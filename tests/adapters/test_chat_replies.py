@@ -352,3 +352,25 @@ def test_what_is_no_reply_is_unreadable(raw: JsonObject) -> None:
         OpenAIChatAdapter().parse_response(raw)
 
     assert failure.value.kind == "unreadable"
+
+
+def test_block_types_are_class_attributes() -> None:
+    """A kind of its own stands before the answer where an adapter counts it among its tools."""
+    # PS-20, PS-22, PS-23
+
+    class Listening(OpenAIChatAdapter):
+        TOOL_BLOCK_TYPES = OpenAIChatAdapter.TOOL_BLOCK_TYPES | {"hologram"}
+
+    class Deaf(OpenAIChatAdapter):
+        TEXT_BLOCK_TYPES = frozenset[str]()
+
+    pieces: list[JsonValue] = [
+        {"type": "text", "text": "A"},
+        {"type": "hologram"},
+        {"type": "text", "text": "B"},
+    ]
+    raw = completion({"role": "assistant", "content": pieces}, "stop")
+
+    assert OpenAIChatAdapter().parse_response(raw).text == "AB"
+    assert Listening().parse_response(raw).text == "B"
+    assert Deaf().parse_response(raw).text == ""

@@ -86,12 +86,23 @@ def test_answer_stands_behind_the_last_tool(items: list[JsonObject], answer: str
 
 
 def test_block_types_are_class_attributes() -> None:
-    """OpenAI's own kinds stand beside those that all dialects know."""
-    # PS-18, PS-19, PS-22, PS-23
+    """OpenAI's own kinds stand beside those that all dialects know; both can be changed."""
+    # PS-18, PS-19, PS-20, PS-22, PS-23
+
+    class Listening(OpenAIAdapter):
+        TOOL_BLOCK_TYPES = OpenAIAdapter.TOOL_BLOCK_TYPES | {"hologram"}
+
+    class Deaf(OpenAIAdapter):
+        TEXT_BLOCK_TYPES = frozenset[str]()
+
+    raw = response(said(text("A")), {"type": "hologram"}, said(text("B")))
     tools = {"tool_use", "tool_result", "function_call", "function_result", "web_search_call"}
 
     assert tools <= OpenAIAdapter.TOOL_BLOCK_TYPES
     assert {"text", "output_text"} == OpenAIAdapter.TEXT_BLOCK_TYPES
+    assert OpenAIAdapter().parse_response(raw).text == "A\n\nB"
+    assert Listening().parse_response(raw).text == "B"
+    assert Deaf().parse_response(raw).text == ""
 
 
 def test_words_beside_calls_all_count() -> None:
