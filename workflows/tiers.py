@@ -26,6 +26,7 @@ from holdfast.run.tiers import (
 from holdfast.run.transcript import halt
 from holdfast.workflows import guarding, tool_call
 from holdfast.workflows.children import ChildTask, run_child, run_children
+from holdfast.workflows.log import log_warning
 from holdfast.workflows.run_context import RunContext
 
 
@@ -56,6 +57,7 @@ async def run_tier(run: RunContext) -> None:
             run.state = halt(run.state, stop, workflow.now(), status)
         case TierFailure(reason) as failed:
             run.state = after_failure(run.state, tier, failed)
+            log_warning("tier.failed", run.state, tier=TIER_NAMES[tier], agent=agent, why=reason)
             await run.record("tier failed", f"{TIER_NAMES[tier]} ({agent}): {reason}")
             if find_next_tier(require_tiers(run.state), run.state.parts.tier) >= len(TIER_NAMES):
                 stop = build_exhausted_stop(run.state)

@@ -1,5 +1,6 @@
 """Workflow tiers: full, simplified, decomposed, a person: what each leads to."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -74,8 +75,10 @@ async def test_what_a_model_cannot_do_another_may(
     assert (result.answer, parts) == (answer, tried)
 
 
-async def test_a_failed_tier_leads_to_the_simpler_one(memory_runs: MemoryRuns) -> None:
-    """An agent that stops without an answer fails its tier; history says which, who and why."""
+async def test_a_failed_tier_leads_to_the_simpler_one(
+    memory_runs: MemoryRuns, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An agent that stops without an answer fails its tier; history and a warning say which."""
     # FB-10
     app = staffed({"coder": lambda _: call("add", a=1, b=1), "clerk": [say("a jacket")]})
     async with memory_runs.working(app):
@@ -90,6 +93,8 @@ async def test_a_failed_tier_leads_to_the_simpler_one(memory_runs: MemoryRuns) -
         "tier failed: full (coder): loop detected: same tool, same"
     ]
     assert [attempt.approach for attempt in result.attempts] == ["full: coder"]
+    (warned,) = (one for one in caplog.records if one.getMessage().startswith("tier.failed"))
+    assert warned.levelno == logging.WARNING
 
 
 async def test_the_last_tier_is_a_plan(runs: Runs) -> None:
