@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
 from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
+from holdfast.contracts.run import RunMetadata
 from holdfast.run.texts.figures import dollars, duration, moment, pluralize
 from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.course import call_lines, escalation_lines, message_line
@@ -114,11 +115,11 @@ def _find_start(trace: Trace, entry: Entry) -> datetime:
 
 def heading(trace: Trace) -> Iterator[Line]:
     """Write what the run is about."""
-    agent = trace.brief.agent if trace.brief else "unknown"
+    work = _describe_work(trace.brief) if trace.brief else "agent unknown"
     begun = moment(trace.started_at)
     yield Line(
         "session" if trace.is_session else "run",
-        f"{trace.run_id}  agent {agent}  {begun}",
+        f"{trace.run_id}  {work}  {begun}",
         "quiet",
     )
     if trace.brief and (earlier := trace.brief.retry_of):
@@ -129,6 +130,14 @@ def heading(trace: Trace) -> Iterator[Line]:
         yield Line("forks" if earlier.turn else "retries", f"{of}{turn}")
     if not trace.is_session:
         yield Line("goal", short(trace.goal))
+
+
+def _describe_work(brief: RunMetadata) -> str:
+    """Say who works and, where the run was told, on whose behalf."""
+    named = brief.model_dump(include={"actor", "tenant"}, exclude_defaults=True)
+    actor = f" for {short(brief.actor)}" if "actor" in named else ""
+    tenant = f", tenant {short(brief.tenant)}" if "tenant" in named else ""
+    return f"agent {brief.agent}{actor}{tenant}"
 
 
 def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
