@@ -334,29 +334,42 @@ class Run:
     ) -> bool:
         """Send a signal and return whether the run took it: it judges that itself, a bit later."""
         try:
-            before = await self.status()
+            before, waiting = await self.status(), await self._list_waiting()
         except NoWorker:
-            before = None
+            before, waiting = None, set[str]()
         await self.signal(name, message)
         if before is None:
             return False
+        waited = message.request_id in waiting
         try:
-            return await self._wait_for_acceptance(name, message.request_id, before)
+            return await self._wait_for_acceptance(name, message.request_id, before, waited=waited)
         except NoWorker:
             return False
 
-    async def _wait_for_acceptance(self, name: str, request_id: str, before: StatusReport) -> bool:
+    async def _list_waiting(self) -> set[str]:
+        return {request.request_id for request in await self.pending()}
+
+    async def _wait_for_acceptance(
+        self, name: str, request_id: str, before: StatusReport, *, waited: bool
+    ) -> bool:
+        """
+        Wait until a request waits no more, or this message is refused, whichever is seen first.
+
+        Only a request that waited once is closed by what was sent: that another doesn't wait says
+        nothing, because the run may not have judged the message yet.
+        """
         patience = time.monotonic() + RPC_TIMEOUT.total_seconds()
         while time.monotonic() < patience:
             # Refusals are asked for last: what closed the request may have refused this message.
-            pending = await self.pending()
+            waits = request_id in await self._list_waiting()
             status = await self.status()
             known = max(0, len(status.refused) - (status.refused_total - before.refused_total))
             for refused in status.refused[known:]:
                 if (refused.signal, refused.request_id) == (name, request_id):
                     raise MessageRefused(refused.reason, refused.code)
-            if request_id not in {request.request_id for request in pending}:
+            if waited and not waits:
                 return True
+            waited = waits
             await asyncio.sleep(_POLL_SECONDS)
         return False
 

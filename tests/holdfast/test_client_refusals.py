@@ -1,5 +1,6 @@
 """What the client refuses before anybody is asked, and what is no run of an agent."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -7,9 +8,12 @@ import pytest
 from temporalio.client import Client
 
 from holdfast import HoldfastError
-from holdfast.client import Holdfast
+from holdfast.client import Holdfast, MessageRefused, Run
 from holdfast.client.messages import build
-from holdfast.contracts.run import RunInput
+from holdfast.contracts.approvals import Request
+from holdfast.contracts.base import Inbound
+from holdfast.contracts.run import RunInput, StatusReport
+from holdfast.contracts.signals import RefusedMessage
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -69,3 +73,43 @@ async def test_another_workflow_is_no_run(client: Client) -> None:
     await handle.terminate()
 
     assert set(said) == {f"{name!r} is no run of an agent but a 'Other'"}
+
+
+class SlowToJudge(Run):
+    """A run in which nothing waits, and which judges what it was sent when asked a third time."""
+
+    def __init__(self) -> None:
+        no_client: Any = None
+        super().__init__(no_client, "run-1")
+        self.asked = 0
+        self.sent: list[str] = []
+
+    async def pending(self) -> tuple[Request, ...]:
+        return ()
+
+    async def signal(self, name: str, message: Inbound) -> None:
+        self.sent.append(name)
+
+    async def status(self) -> StatusReport:
+        self.asked += bool(self.sent)
+        refused = (
+            RefusedMessage(
+                signal="answer",
+                request_id="req-7",
+                sender="",
+                reason="no request 'req-7'",
+                at=datetime(2026, 1, 1, tzinfo=UTC),
+                code="unknown_request",
+            ),
+        )
+        known = refused if self.asked > 2 else ()
+        return StatusReport.model_construct(refused=known, refused_total=len(known))
+
+
+async def test_what_nobody_asked_is_not_taken_while_it_is_judged() -> None:
+    """An answer to nothing isn't said to be taken because nothing waits for it."""
+    run = SlowToJudge()
+    with pytest.raises(MessageRefused, match="req-7"):
+        await run.answer("req-7", "the red one")
+
+    assert run.sent == ["answer"]
