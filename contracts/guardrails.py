@@ -64,10 +64,15 @@ class Signals(AuthoredContract):
         default=None, ge=1, le=MAX_COUNT, exclude_if=lambda value: value is None
     )
 
-    def merge(self, later: "Signals") -> "Signals":
-        """Return these signals with what was measured later."""
-        known = later.model_dump(exclude_none=True)
-        return self.copy_with(known)
+    def merge(self, other: "Signals") -> "Signals":
+        """Return both together, in whatever order: the lower coverage, and the votes of both."""
+        measured = [one for one in (self.coverage, other.coverage) if one is not None]
+        voted = [one for one in (self, other) if one.votes is not None]
+        return Signals(
+            coverage=min(measured, default=None),
+            votes_for=sum(one.votes_for or 0 for one in voted) if voted else None,
+            votes=sum(one.votes or 0 for one in voted) if voted else None,
+        )
 
 
 class GuardrailSpecChange(TypedDict, total=False):
@@ -75,6 +80,7 @@ class GuardrailSpecChange(TypedDict, total=False):
 
     timeout: Seconds
     command: tuple[str, ...]
+    report: tuple[str, ...] | None
     project_commands: Literal["build", "test"] | None
     agent: str | None
     review: Requirement | None
@@ -91,7 +97,7 @@ class GuardrailSpec(Contract):
     these tools; with it layer "post_action" looks after their calls instead of at the end of the
     run. `timeout` is in seconds. A `local` guardrail is quick and runs inside the workflow task.
     The argument that `holds` names is a resource: other runs find by it that this one is at work
-    there.
+    there. What a `command` prints, or its `report` where that is one, tells the coverage.
     """
 
     name: str = Field(pattern=GUARDRAIL_NAME_PATTERN)
@@ -107,6 +113,7 @@ class GuardrailSpec(Contract):
     agent: str | None = None
     review: Requirement | None = None
     holds: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    report: tuple[str, ...] | None = Field(default=None, exclude_if=lambda value: value is None)
 
     def with_(self, **changes: Unpack[GuardrailSpecChange]) -> Self:
         """Return a copy with these fields changed."""
@@ -189,6 +196,10 @@ class GuardrailResult(AuthoredContract):
     applicable: bool = Field(default=True, exclude_if=lambda value: value)
     signals: Signals = Field(default=Signals(), exclude_if=lambda value: value == Signals())
     cost: Expense = Field(default=Decimal(0), exclude_if=not_)
+
+    def without_measurements(self, signals: Signals) -> Self:
+        """Return a copy with these signals in place of all that it says was measured."""
+        return self.copy_with({"signals": signals, "cost": Decimal(0)})
 
     @model_validator(mode="after")
     def _require_reason(self) -> Self:

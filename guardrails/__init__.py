@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         secret_detection,
         spec_compliance,
         static_analysis,
+        tests_cover,
         tests_pass,
     )
     from holdfast.guardrails.definition import (
@@ -62,6 +63,7 @@ __all__ = [
     "secret_detection",
     "spec_compliance",
     "static_analysis",
+    "tests_cover",
     "tests_pass",
     "tripped",
 ]
@@ -89,6 +91,7 @@ __getattr__, __dir__ = exports(
             "secret_detection",
             "spec_compliance",
             "static_analysis",
+            "tests_cover",
             "tests_pass",
         ),
         "holdfast.guardrails.definition": (

@@ -325,11 +325,7 @@ def _count_votes(state: RunState, request: Review, *, against: int) -> RunState:
     if state.answering.candidate is None or request.call_id:
         return state
     votes_for = len(request.approvals)
-    known = state.answering.signals
-    counted = Signals(
-        votes_for=(known.votes_for or 0) + votes_for,
-        votes=(known.votes or 0) + votes_for + against,
-    )
-    if not counted.votes:
+    if not votes_for + against:
         return state
-    return state.with_answering(signals=known.merge(counted))
+    counted = Signals(votes_for=votes_for, votes=votes_for + against)
+    return state.with_answering(signals=state.answering.signals.merge(counted))

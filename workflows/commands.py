@@ -17,11 +17,12 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.decisions import ApprovalRequired, MayRun, decision_of, fill_arguments
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.guardrails import GuardrailResult, GuardrailSpec
+from holdfast.contracts.guardrails import GuardrailResult, GuardrailSpec, Signals
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars
+from holdfast.guardrails.detectors.coverage import read_coverage
 from holdfast.policy.project import parse_argv
 from holdfast.run import authorization, disagreements, summaries, tool_results
 from holdfast.run.disagreements import NotBegun
@@ -48,7 +49,7 @@ def find_commands(
 ) -> tuple[tuple[str, ...], ...] | GuardrailResult:
     """Return the commands that a guardrail runs, or what it finds without any."""
     if spec.project_commands is None:
-        return (spec.command,)
+        return (spec.command, spec.report) if spec.report else (spec.command,)
     found = state.project or ProjectContext()
     named = found.build_commands if spec.project_commands == "build" else found.test_commands
     if not named:
@@ -72,6 +73,16 @@ def build_failure_result(command: tuple[str, ...], ended: CommandResult) -> Guar
         reason=clip_chars(f"{line!r} {how}: {last}\n{said}", MAX_VERDICT_REASON_CHARS),
         constraints=(clip_chars(f"{line!r} must end with exit code 0", MAX_CONSTRAINT_CHARS),),
     )
+
+
+def build_success_result(spec: GuardrailSpec, ended: CommandResult) -> GuardrailResult | None:
+    """Build what a guardrail found whose commands passed; null where they tell no coverage."""
+    if spec.report is None:
+        return GuardrailResult()
+    coverage = read_coverage(f"{ended.stdout}\n{ended.stderr}".strip())
+    if coverage is None:
+        return None
+    return GuardrailResult(signals=Signals(coverage=coverage))
 
 
 async def run_command(

@@ -20,6 +20,7 @@ from holdfast.contracts.guardrails import (
     GuardrailVerdict,
     GuardrailVerdicts,
     RunGuardrails,
+    Signals,
     Subject,
     quotes_answer,
 )
@@ -229,6 +230,7 @@ async def _run_commands(run: RunContext, one: GuardrailCheck) -> tuple[Guardrail
     wanted = commands.find_commands(run.state, one.spec)
     if isinstance(wanted, GuardrailResult):
         return _build_verdicts(one, wanted)
+    found: GuardrailResult | None = None
     for command in wanted:
         if run.state.is_ending:
             return build_fail_closed_verdicts(one, "the run is over")
@@ -239,7 +241,10 @@ async def _run_commands(run: RunContext, one: GuardrailCheck) -> tuple[Guardrail
             return build_fail_closed_verdicts(one, f"{shlex.join(command)!r}: {why}")
         if ended.exit_code != 0:
             return _build_verdicts(one, commands.build_failure_result(command, ended))
-    return _build_verdicts(one, GuardrailResult())
+        found = commands.build_success_result(one.spec, ended)
+    if found is None:
+        return build_fail_closed_verdicts(one, f"{shlex.join(wanted[-1])!r} tells no coverage")
+    return _build_verdicts(one, found)
 
 
 async def _run_agent(
@@ -287,7 +292,10 @@ def _parse_judgement(one: GuardrailCheck, answer: RunResult | str) -> tuple[Guar
         return build_fail_closed_verdicts(
             one, "its agent didn't say whether the tripwire is triggered"
         )
-    return _build_verdicts(one, found, in_words_of_model=True)
+    # What its model says of measurements or costs counts for nothing: its verdict is one vote.
+    vote = Signals(votes_for=0 if found.tripwire_triggered else 1, votes=1)
+    voted = found.without_measurements(vote if found.applicable else Signals())
+    return _build_verdicts(one, voted, in_words_of_model=True)
 
 
 def _render_question(subject: Subject) -> str:

@@ -13,6 +13,7 @@ from holdfast.guardrails.builtin.judges import (
     judged_by,
     project_passes,
     review_approval,
+    tests_cover,
     tests_pass,
 )
 from holdfast.guardrails.builtin.scope import scope_validation
@@ -37,6 +38,7 @@ BUILTIN: Mapping[str, Callable[..., Guardrail]] = {
     "secret_detection": secret_detection,
     "spec_compliance": spec_compliance,
     "test_validation": tests_pass,
+    "test_coverage": tests_cover,
     "project_test": project_passes,
     "review_approval": review_approval,
     "deployment_safety": deployment_safety,

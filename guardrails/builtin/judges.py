@@ -43,6 +43,27 @@ tests_pass.__test__ = False  # pyright: ignore[reportFunctionMemberAccess] -- py
 
 
 @builtin
+def tests_cover(
+    command: tuple[str, ...] = ("pytest", "-q", "--cov"),  # noqa: PT028 -- it is no test
+    report: tuple[str, ...] = (),  # noqa: PT028
+    **wishes: Unpack[BuiltinOptions],
+) -> Guardrail:
+    """
+    Trip unless a command ends with exit code 0, and measure what share of the code it reached.
+
+    Its name is `test_coverage`. The share stands in what the command prints, or in what *report*
+    does, another command that runs after it: `("head", "-c", "2000", "coverage.xml")`.
+    """
+    if not command or not all((*command, *report)):
+        raise AppError("guardrail 'test_coverage': give a command: ('pytest', '-q', '--cov')")
+    spec = _build_command_spec("test_coverage", "post_action", wishes)
+    return Guardrail(spec.with_(command=tuple(command), report=tuple(report)))
+
+
+tests_cover.__test__ = False  # pyright: ignore[reportFunctionMemberAccess] -- pytest's own mark
+
+
+@builtin
 def project_passes(
     commands: Literal["build", "test"] = "test",
     layer: AnswerLayer = "post_action",

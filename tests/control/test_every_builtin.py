@@ -22,6 +22,7 @@ from holdfast.guardrails import (
     secret_detection,
     spec_compliance,
     static_analysis,
+    tests_cover,
     tests_pass,
 )
 from holdfast.guardrails.builtin import BUILTIN
@@ -62,6 +63,7 @@ CASES: Mapping[str, Case] = {
     "spec_compliance": Case(spec_compliance(schema={"type": "object"}), says=say("no object")),
     # Nothing can run its command here, and what can't decide has tripped.
     "test_validation": Case(tests_pass()),
+    "test_coverage": Case(tests_cover()),
     "review_approval": Case(review_approval()),
     "deployment_safety": Case(deployment_safety(healthy, ("look",)), says=LOOKS),
     "judged_by": Case(judged_by("critic")),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import App, Budget
-from holdfast.guardrails import Guardrail, project_passes, tests_pass
+from holdfast.guardrails import Guardrail, project_passes, tests_cover, tests_pass
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import write_file
 from tests.control.guarded import ended
@@ -80,6 +80,51 @@ async def test_red_then_green(runs: Runs, tmp_path: Path) -> None:
     assert (found.result.status, found.result.answer) == ("completed", "done 2")
     assert "try 1" in found.told[1][1]
     assert found.order.count("run_command") == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "confidence"),
+    [("90%", 1.0), ("89%", 0.85), ("70%", 0.85), ("69%", 0.65)],
+)
+async def test_coverage_is_measured(
+    runs: Runs, tmp_path: Path, told: str, confidence: float
+) -> None:
+    """What the tests reach is read from what they print, and is part of the confidence."""
+    # ES-02
+    script = [
+        call("write_file", path="check.sh", content=f"echo 'TOTAL 100 7 {told}'"),
+        say("done"),
+    ]
+
+    found = await ended(runs, an_app(tmp_path, script, tests_cover(GREEN)))
+
+    assert found.result.confidence == confidence
+
+
+async def test_coverage_stands_in_a_report(runs: Runs, tmp_path: Path) -> None:
+    """A second command tells it where the first writes a report."""
+    # ES-02
+    report = '<coverage line-rate="0.5">'
+    script = [
+        call("write_file", path="check.sh", content=f"echo '{report}' > coverage.xml"),
+        say("done"),
+    ]
+    guardrail = tests_cover(GREEN, ("sh", "-c", "head -c 2000 coverage.xml"))
+
+    found = await ended(runs, an_app(tmp_path, script, guardrail))
+
+    assert found.result.confidence == 0.65
+
+
+async def test_tests_that_tell_no_coverage_are_no_success(runs: Runs, tmp_path: Path) -> None:
+    """Who measures and finds nothing can't decide."""
+    # ES-02
+    app = an_app(tmp_path, writing(0), tests_cover(GREEN), max_output_retries=0)
+
+    found = await ended(runs, app)
+
+    assert found.result.status == "blocked"
+    assert "test_coverage can't decide: 'sh check.sh' tells no coverage" in found.why
 
 
 async def test_as_an_acceptance_check(runs: Runs, tmp_path: Path) -> None:
