@@ -23,9 +23,9 @@ from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import UserTurn
-from holdfast.run import answers
+from holdfast.run import answers, context
 from holdfast.run.delegation import ceilings
-from holdfast.run.limits import budgets
+from holdfast.run.limits import budgets, plans
 from holdfast.run.limits.triggers import collect_sensitive_domains
 from holdfast.run.summaries import describe_validation_error
 from holdfast.run.transcript import append_items, measure_context
@@ -134,6 +134,20 @@ def render_context(
             return f"{said}\n\nWhat was loaded begins so{where}:\n{data}", ("excerpt",)
         case ToolSuccess(data=data):
             return _render_data(call, said, data)
+
+
+def add_constraints(
+    state: RunState, words: str, given: tuple[str, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """Tell a receiver that doesn't read the transcript what was to be kept to so far."""
+    lasting = context.select_lasting(state.conversation.items)
+    bound = tuple(
+        one.text for one in lasting if one.origin == "constraint" and one != plans.PLAN_FIRST
+    )
+    if not bound:
+        return words, given
+    told = f"{words}\n\nWhat {state.agent.name} had to keep to, and you have to:\n"
+    return told + _render_list(bound), tuple(dict.fromkeys((*given, "constraints")))
 
 
 def _render_data(

@@ -10,7 +10,7 @@ from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import Guardrail
-from holdfast.testing import Reply, Script, call, calls, say
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans.tree import span_tree
 from tests.control.guarded import on_word
@@ -282,6 +282,24 @@ async def test_guardrails_of_the_sender_look_on(memory_runs: MemoryRuns) -> None
         result = await run.result()
 
     assert (result.status, result.answer) == ("blocked", None)
+
+
+async def test_a_constraint_of_the_sender_reaches_the_receiver(memory_runs: MemoryRuns) -> None:
+    """What a guardrail had the sender keep to binds who goes on: its model reads it, too."""
+    # HO-05
+    read = list[str]()
+
+    def billing(turn: ScriptTurn) -> Reply:
+        read.extend(one.text for one in turn.transcript if isinstance(one, UserTurn))
+        return say("It is charged.")
+
+    never = on_word("no_bad", "bad", "output")
+    async with memory_runs.working(bureau([say("bad"), TRANSFER], billing, guardrails=[never])):
+        run = await memory_runs.start("triage", "charge me")
+        result = await run.result()
+
+    assert result.answer == "It is charged."
+    assert any("it says bad; never say bad" in text for text in read)
 
 
 async def test_what_the_sender_did_can_still_be_undone(

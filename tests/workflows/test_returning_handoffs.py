@@ -9,7 +9,9 @@ from holdfast import Agent, App, Budget, Handoff, Tool
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.transcript import UserTurn
-from holdfast.testing import Script, call, calls, say
+from holdfast.guardrails import Guardrail
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
+from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import IMPATIENT, TOOLS, lines
@@ -28,6 +30,7 @@ def office(
     timeout_seconds: float | None = 600,
     theirs: Sequence[Tool] = TOOLS,
     rules: Path | None = None,
+    guardrails: Sequence[Guardrail] = (),
 ) -> App:
     """An app whose agent `triage` has `billing` answer it."""
     billed = Handoff(
@@ -47,6 +50,7 @@ def office(
                 tools=TOOLS,
                 handoffs=[billed],
                 budget=Budget(max_steps=20),
+                guardrails=guardrails,
             ),
             Agent(
                 name="billing",
@@ -94,6 +98,30 @@ async def test_the_record_says_that_an_answer_is_awaited(memory_runs: MemoryRuns
     assert [line for line in recorded(story) if line.startswith("handoff")] == [
         "handoff: triage → billing: charge order 7"
     ]
+
+
+async def test_a_constraint_of_the_sender_reaches_the_receiver(memory_runs: MemoryRuns) -> None:
+    """What a guardrail had the sender keep to, the receiver reads beside the goal."""
+    # HO-05
+    read = list[str]()
+
+    def billing(turn: ScriptTurn) -> Reply:
+        read.append(turn.goal)
+        return say("It is charged.")
+
+    triage = [say("bad"), TRANSFER, say("Done.")]
+    never = on_word("no_bad", "bad", "output")
+    app = office(triage, billing, prepare=load_context, guardrails=[never])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage", "a goal of ours")
+        result = await run.result()
+        await run.story()
+
+    assert result.answer == "Done."
+    (goal,) = read
+    for told in ("What is to be done: charge order 7", "in euros", "it says bad; never say bad"):
+        assert told in goal
+    assert "a goal of ours" not in goal
 
 
 async def test_what_could_not_be_prepared_is_the_result(memory_runs: MemoryRuns) -> None:

@@ -11,6 +11,7 @@ from holdfast.contracts.state.run import RunState
 from holdfast.run import tool_results
 from holdfast.run.delegation.handoffs import (
     PreparedHandoff,
+    add_constraints,
     build_load_denial,
     build_open_failure,
     build_record,
@@ -82,7 +83,7 @@ async def prepare_return(
     told = render_context(run.state, call, await _load_context(run, call, delegation))
     if not isinstance(told, tuple):
         return told
-    words, given = told
+    words, given = add_constraints(run.state, *told)
     record = build_record(run.state, call, receiver, workflow.now(), given, delegation=delegation)
     state = run.state
     run.state = state.with_(journal=(*state.journal, record)).with_parts(
