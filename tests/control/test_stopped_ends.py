@@ -7,12 +7,15 @@ import pytest
 
 from holdfast import App
 from holdfast.contracts.control import Checkpoint
-from holdfast.contracts.state.phase import Stopping
+from holdfast.contracts.state.phase import Ended, Stopping
 from holdfast.contracts.stops import Stop
+from holdfast.run import replies, steps
 from holdfast.run.backtracking import find_workspace_to_restore
+from holdfast.run.step.kinds import Halt
+from holdfast.run.transcript import halt
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
-from tests.builders import a_state
+from tests.builders import NOW, a_reply, a_state
 from tests.control.test_held_undoing import blocked, gone_back
 from tests.control.test_patience import HOUR, Outage, patient, waits
 from tests.control.test_stops import STOP, holds, keep
@@ -65,6 +68,21 @@ def test_no_workspace_is_restored() -> None:
 
     assert find_workspace_to_restore(state) == checkpoint.workspace
     assert find_workspace_to_restore(state.with_(phase=Stopping(stop=told))) == ""
+
+
+def test_no_answer_completes_what_a_person_has_stopped() -> None:
+    """The reply was on its way; it is withheld, and the run ends as it was told to."""
+    # BY-44
+    told = Stop(reason="stopped by a person", detail="", next_safe_action="", ended_by="dana")
+    state = a_state().with_(phase=Stopping(stop=told))
+
+    state = replies.after_model(state, a_reply(text="42"), NOW)
+    step = steps.next_step(state, NOW)
+    assert isinstance(step, Halt)
+    state = halt(state, step.stop, NOW)
+
+    assert state.phase == Ended(outcome="stopped", stop=told, by_person=True)
+    assert state.answering.answer is None
 
 
 @pytest.mark.parametrize("busy", ["planner", "hand"])
