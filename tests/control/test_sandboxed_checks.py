@@ -21,7 +21,7 @@ rules:
   - id: checks
     effect: allow
     reason: they are ours
-    match: {tools: [run_command], commands: ["sh", "ls"]}
+    match: {tools: [run_command], commands: ["sh", "ls", "head"]}
 """
 
 GREEN = ("sh", "check.sh")
@@ -109,7 +109,7 @@ async def test_coverage_stands_in_a_report(runs: Runs, tmp_path: Path) -> None:
         call("write_file", path="check.sh", content=f"echo '{report}' > coverage.xml"),
         say("done"),
     ]
-    guardrail = tests_cover(GREEN, ("sh", "-c", "head -c 2000 coverage.xml"))
+    guardrail = tests_cover(GREEN, ("head", "-c", "2000", "coverage.xml"))
 
     found = await ended(runs, an_app(tmp_path, script, guardrail))
 
