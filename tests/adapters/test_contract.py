@@ -167,7 +167,7 @@ def test_what_is_no_adapter_is_refused_with_its_app(adapter: ProviderAdapter, sa
 
 def test_its_keys_leave_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an adapter says that it proves itself with is kept out of history like any other."""
-    # PP-04, PS-08
+    # PP-04
     monkeypatch.setenv("HOUSE_KEY", "the-key-of-the-house")
 
     assert "the-key-of-the-house" in build_known_secrets(an_app(HouseAdapter()))()

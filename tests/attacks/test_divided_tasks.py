@@ -105,7 +105,6 @@ async def look_again(log: str) -> str:
 
 async def test_local_activities_end_in_any_order(runs: Runs, tmp_path: Path) -> None:
     """The first of two ends behind the second: both are heard of."""
-    # SS-01
     log = str(tmp_path / "log")
     both = calls(call("look_around", log=log), call("let_go", log=log))
     agent = Agent(
@@ -218,7 +217,7 @@ async def test_what_follows_a_long_history_is_the_same_in_a_replay(
     runs: Runs, tmp_path: Path
 ) -> None:
     """To a replay a task that was divided begins with the events of its last part."""
-    # T-34 SS-01
+    # T-34
     log = tmp_path / "log"
     worker = Worker(
         runs.client,

@@ -37,7 +37,7 @@ async def test_a_receiver_does_nothing_unread_in_a_domain_of_the_sender(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """The sender's run waits for people there, and goes on waiting with another agent."""
-    # HO-08 ES-08
+    # ES-08
     log = str(tmp_path / "log")
     triage = Agent(
         name="triage",
@@ -96,7 +96,6 @@ async def test_nothing_is_loaded_by_a_forbidden_tool(
 
 def test_a_guardrail_of_the_sender_stays_what_it_was() -> None:
     """One of the receiver that has its name, by another release, takes its place nowhere."""
-    # HO-08
     strict = Agent(
         name="a",
         instructions="x",
@@ -115,7 +114,6 @@ def test_a_guardrail_of_the_sender_stays_what_it_was() -> None:
 @pytest.mark.parametrize("to", ["b", "c"])
 def test_whoever_goes_on_has_no_other_guardrail_of_one_name(to: str) -> None:
     """It would be bound by that of the other agent; agents that never meet may have their own."""
-    # HO-08
     strict = review_approval(groups=("finance",), count=2, strength="strong")
     looks = {"a": strict, to: review_approval()}
     agents = [
@@ -165,7 +163,6 @@ def test_what_was_reviewed_for_the_sender_is_no_stricter_review(
     takes: Requirement, counts: bool
 ) -> None:
     """A plain approval of a domain is none of who takes two people, a group, or signatures."""
-    # HO-08
     state = a_state().with_oversight(reviewed=("domain:payments",))
     agent = Agent(name="b", instructions="x", models=["scripted:a"], review=takes)
     prepared = PreparedHandoff(agent.snapshot(), a_record_of_handoff(state), "go on")
@@ -189,7 +186,6 @@ def test_no_handoff_lets_a_weaker_sign_in_do(
     sender: tuple[str, ...], receiver: tuple[str, ...], wanted: tuple[str, ...]
 ) -> None:
     """A review is signed by who signed in as both agents want it, where one way suits both."""
-    # HO-08
     state = a_state().with_(agent=a_reviewed_agent("a", sender))
 
     assert (

@@ -50,7 +50,6 @@ async def test_nobody_who_looks_on_reads_what_guardrails_of_either_agent_stop(
     runs: Runs, guarded: str
 ) -> None:
     """Neither words beside calls of who went on, nor its answer: by events or on a screen."""
-    # HO-08 GR-02
     watch = [on_word("no_bad", "bad", "output", on_trip="block")]
     said = (calls(call("look", place="here"), text="a bad thought"), say("a bad answer"))
     app = bureau([TRANSFER], later(*said))

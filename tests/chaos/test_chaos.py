@@ -89,7 +89,6 @@ async def test_whatever_people_say_and_whenever_workers_go(stage: Stage, script:
 @given(script=scripts(GUARDED, people=True, marked=True))
 async def test_whatever_guardrails_find(stage: Stage, script: Script) -> None:
     """Tripwires in every layer: nothing before a verdict, nothing after a bad one."""
-    # GR-02
     await check(stage, script)
 
 

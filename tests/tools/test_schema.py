@@ -232,7 +232,8 @@ def test_valid_arguments_have_no_objections(changes: JsonObject) -> None:
     ],
 )
 def test_an_objection_names_the_place(changes: JsonObject, place: str, words: str) -> None:
-    """Whoever called reads which argument is wrong, and in which way."""  # HG-16 TS-09
+    """Whoever called reads which argument is wrong, and in which way."""
+    # HG-16 TS-09 SV-03 SV-04
     objections = order.objections({**ORDER, **changes})
 
     assert {objection.partition(": ")[0] for objection in objections} == {place}
@@ -273,7 +274,7 @@ def test_missing_and_unknown_arguments_are_named() -> None:
     ],
 )
 def test_a_schema_with_holes_is_no_contract(made: JsonObject, flaw: str) -> None:
-    """A schema that doesn't say what it takes can't be checked."""  # TC-02
+    """A schema that doesn't say what it takes can't be checked."""  # TC-02 SV-01
     assert flaws(made) == (flaw,)
 
 

@@ -85,8 +85,10 @@ async def test_every_call_has_a_decision_before_it_runs(memory_runs: MemoryRuns)
         pytest.param(call("add", a=1), "invalid_arguments", '"b"', id="missing"),  # PF-04
         pytest.param(call("add", a=1, b=2, c=3), "invalid_arguments", "'c'", id="extra"),  # PF-03
         pytest.param(call("add", a="one", b=2), "invalid_arguments", "a:", id="wrong type"),
-        pytest.param(call("pick", colour="blue"), "invalid_arguments", "blue", id="enum"),
-        pytest.param(call("pick", colour="red", count=10), "invalid_arguments", "9", id="max"),
+        pytest.param(call("pick", colour="blue"), "invalid_arguments", "blue", id="enum"),  # SV-03
+        pytest.param(
+            call("pick", colour="red", count=10), "invalid_arguments", "9", id="max"
+        ),  # SV-04
         pytest.param(
             Reply(calls=(("add", "[1, 2]"),)), "invalid_arguments", "object", id="no object"
         ),  # HG-16

@@ -146,7 +146,7 @@ async def test_a_handoff_that_a_guardrail_denies_is_none(
     memory_runs: MemoryRuns, line: Line, model: str
 ) -> None:
     """The call has the denial for its result; nothing was prepared, and the sender goes on."""
-    # HO-09 GR-02
+    # HO-09
     line.ask(model, ADD, Asked("t1", "transfer_to_billing", {"goal": "tell the secret"}))
     line.say(model, "Then not.")
     app = bureau(model, CHAT, prepare=load_context, guardrails=[guarding([])])

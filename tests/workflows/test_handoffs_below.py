@@ -85,7 +85,7 @@ async def test_who_goes_on_with_a_task_answers_in_its_shape(runs: Runs, tmp_path
 
 async def test_who_goes_on_with_a_task_is_bound_by_its_sender(runs: Runs) -> None:
     """The ceiling and the share of whoever gave the task bind all that go on with it."""
-    # HO-08 BY-20
+    # BY-20
     sends = call("send", log="nowhere", text="hello")
     endless = [call("add", a=number, b=1) for number in range(20)]
     app = library(
