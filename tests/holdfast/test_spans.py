@@ -15,6 +15,7 @@ from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.spans.values import Span, SpanTree
 from tests.builders import a_call, a_proof, an_agent, an_approval, to_approve, yes
 from tests.histories import activities
+from tests.histories.stored import history_file, unpack
 from tests.holdfast.written import Written
 from tests.running import Runs
 from tests.sample import scripted
@@ -123,6 +124,20 @@ async def test_spans_say_what_happened(tree: SpanTree) -> None:
         *("approved", "alice", "fine")
     ]
     assert (escalation.parent_id, escalation.attributes["decision"]) == (root.span_id, "resume")
+
+
+def test_a_span_has_the_model_that_was_asked() -> None:
+    """Where a model fails and the next goes on, each span names its own, with tokens and time."""
+    # TR-03
+    run, *_ = unpack(history_file("fallback").read_bytes())
+    spans = of_type(span_tree(read_trace(run)), "generation")
+
+    assert [(span.attributes["model"], span.attributes["error"]) for span in spans] == [
+        ("scripted:first", "the overloaded one"),
+        ("scripted:second", None),
+    ]
+    for name in ("tokens_in", "tokens_out", "latency_ms"):
+        assert spans[-1].attributes[name] is not None
 
 
 async def test_refused_messages_are_events(tree: SpanTree) -> None:

@@ -8,15 +8,17 @@ import pytest
 from holdfast import Agent, App, Budget, Handoff, Tool
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.errors import AppError
+from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import Guardrail
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
+from holdfast.trace.reader import read_trace
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import IMPATIENT, TOOLS, lines
 from tests.workflows.delegating import holding
-from tests.workflows.test_handoffs import TRANSFER, load_context, load_nothing
+from tests.workflows.test_handoffs import TRANSFER, bureau, later, load_context, load_nothing
 from tests.workflows.test_permissions import policy
 from tests.workflows.test_relayed_requests import relayed
 from tests.workflows.tiered import child, recorded, written
@@ -86,15 +88,36 @@ async def test_the_answer_of_the_receiver_is_the_result_of_the_call(
     assert "a goal of ours" not in first.text
 
 
-async def test_the_record_says_that_an_answer_is_awaited(memory_runs: MemoryRuns) -> None:
-    """History has who hands over to whom, and for how long, before the receiver begins."""
+@pytest.mark.parametrize("returns", [True, False])
+async def test_history_has_the_record_before_the_receiver_begins(
+    runs: Runs, *, returns: bool
+) -> None:
+    """Who hands over to whom, when, in which run, and for how long an answer is awaited."""
     # HO-06 HO-10
-    app = office([TRANSFER, say("Done.")], [say("It is charged.")])
-    async with memory_runs.working(app):
-        run = await memory_runs.start("triage")
+    said = say("It is charged.")
+    app = office([TRANSFER, say("Done.")], [said]) if returns else bureau([TRANSFER], later(said))
+    async with runs.working(app):
+        run = await runs.start("triage")
         await run.result()
         story = await run.story()
+        trace = read_trace(await runs.histories(run))
+        parts, (handed,) = await run.parts(), await run.results()
 
+    (record,) = trace.handoffs
+    assert trace.ended_at is not None
+    assert trace.started_at < record.timestamp < trace.ended_at
+    assert record == HandoffRecord(
+        handoff_id=f"{run.handle.first_execution_run_id}/{handed.call_id}",
+        from_agent="triage",
+        to_agent="billing",
+        timestamp=record.timestamp,
+        task_id=run.handle.id,
+        goal="charge order 7",
+        context_passed=("goal",) if returns else ("goal", "transcript"),
+        return_expected=returns,
+        timeout_seconds=600 if returns else None,
+    )
+    assert parts == (["1-billing"] if returns else [])  # of the run that the record names
     assert [line for line in recorded(story) if line.startswith("handoff")] == [
         "handoff: triage → billing: charge order 7"
     ]
