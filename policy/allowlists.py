@@ -110,6 +110,15 @@ def find_risky_command(command: tuple[str, ...]) -> str | None:
     return None
 
 
+def lists_interpreter(entry: str) -> bool:
+    """Whether an entry lists a program that does whatever stands in a file that it is given."""
+    words = tuple(entry.split())
+    if len(words) != 1:
+        return False
+    kind = _VERSION.sub("", _program(words))
+    return kind == "make" or any(kind in names.split() for names in INTERPRETERS.values())
+
+
 def names_risky_operation(name: str) -> bool:
     """Whether a name is one by which `find_risky_operation` may call something."""
     words = tuple(name.split())

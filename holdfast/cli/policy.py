@@ -21,7 +21,7 @@ from holdfast.policy.yaml_lines import Problem
 from holdfast.policy_files import load_authorities, load_policy, load_source
 from holdfast.policy_testing.cases import CaseResult, load_cases, run_case
 from holdfast.policy_testing.diff import Comparison, Comparisons, compare
-from holdfast.policy_testing.names import find_problems
+from holdfast.policy_testing.names import find_problems, find_warnings
 from holdfast.policy_testing.rehearsal import (
     DEFAULT_ACTOR,
     DEFAULT_TENANT,
@@ -61,7 +61,8 @@ def check(
     """
     Say whether a policy file can be used, and else all that is wrong with it.
 
-    With apps, also what it names that none of them has. Exit code 1 if anything is wrong.
+    With apps, also what it names that none of them has. Exit code 1 if anything is wrong; listed
+    interpreters are a warning.
     """
     try:
         source = _load_and_check(file, app or [])
@@ -71,7 +72,7 @@ def check(
         for line in () if as_json else refusal.lines:
             screen.warn(line)
         raise typer.Exit(1) from None
-    policy = source.policy
+    policy, warnings = source.policy, [f"{file}:{one}" for one in find_warnings(source)]
     counts = {
         "rule": len(policy.rules),
         "group": len(policy.groups),
@@ -79,8 +80,10 @@ def check(
     }
     if as_json:
         named = {f"{name.replace(' ', '_')}s": count for name, count in counts.items()}
-        render.show_json({"ok": True, **named, "digest": policy.digest})
+        render.show_json({"ok": True, **named, "digest": policy.digest, "warnings": [*warnings]})
         return
+    for line in warnings:
+        screen.warn(line)
     shown = [pluralize(count, name) for name, count in counts.items()]
     screen.tell(f"ok: {', '.join(shown)}, digest {policy.digest}")
 

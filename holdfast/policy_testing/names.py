@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 from holdfast.app import App
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.tools import ToolContract
+from holdfast.policy.allowlists import lists_interpreter
 from holdfast.policy.document import PolicySource
 from holdfast.policy.rules import RELEASING_EFFECTS, find_safety_problem
 from holdfast.policy.schema import RuleEntry
@@ -45,6 +46,20 @@ def find_problems(source: PolicySource, apps: Sequence[App]) -> list[Problem]:
         for number, rule in enumerate(source.file.rules)
         for check in CHECKS
         for place, reason in check(known, rule)
+    ]
+
+
+def find_warnings(source: PolicySource) -> list[Problem]:
+    """Say which commands a policy lists that do whatever a file says, outside of the sandbox."""
+    return [
+        source.located.build_problem(
+            ("rules", number, "match", "commands", place),
+            f"warning: {entry!r} does whatever stands in a file that it is given, and nobody is "
+            "asked: name the file too, or let the rule have effect sandbox or approve",
+        )
+        for number, rule in enumerate(source.file.rules)
+        for place, entry in enumerate(rule.match.commands)
+        if rule.effect == "allow" and lists_interpreter(entry)
     ]
 
 

@@ -36,6 +36,7 @@ def test_a_good_policy_is_ok(holdfast: Holdfast, policy: Path) -> None:
         "groups": 2,
         "signed_signals": 0,
         "digest": digest,
+        "warnings": [],
     }
 
 
