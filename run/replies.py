@@ -16,11 +16,17 @@ from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
 from holdfast.run.earlier import recorded_results
-from holdfast.run.limits import budgets, loop_detection
+from holdfast.run.limits import budgets, loop_detection, routing
 from holdfast.run.transcript import append_items, halt
 
 PLAIN_ID = Pattern(r"[\w.:|=+-]{1,200}")
 """Ids of calls become parts of keys and paths, where a slash would mean something."""
+
+CACHED_FROM_TURN = 3
+"""The turn by which a provider's cache holds what every turn begins with."""
+
+MIN_CACHED_TOKENS = 4_096
+"""Tokens of input from which on every provider keeps a cache that keeps any."""
 
 
 class AuditLine(NamedTuple):
@@ -115,9 +121,22 @@ def _provider_state(state: RunState, reply: ModelReply) -> JsonObject:
 
 
 def _fresh_notes(state: RunState, reply: ModelReply) -> tuple[str, ...]:
-    notes = dict.fromkeys(shorten(note, MAX_NOTE_CHARS) for note in reply.notes)
+    said = (*reply.notes, *_note_missing_cache(state, reply))
+    notes = dict.fromkeys(shorten(note, MAX_NOTE_CHARS) for note in said)
     fresh = [note for note in notes if note not in state.chain.notes]
     return tuple(fresh[: MAX_NOTES - len(state.chain.notes)])
+
+
+def _note_missing_cache(state: RunState, reply: ModelReply) -> tuple[str, ...]:
+    """Note that a model whose provider counts what it reads from a cache has read nothing."""
+    used, late = reply.usage, state.turns_taken + 1 >= CACHED_FROM_TURN
+    counts = any("cache" in name for counters in used.native.values() for name in counters)
+    if not (late and counts and routing.find_speaker(state) == reply.model):
+        return ()
+    if used.cached_tokens or used.input_tokens < MIN_CACHED_TOKENS:
+        return ()
+    note = "reads nothing from its cache: what turns begin with has changed, or it expired"
+    return (f"{reply.model} {note}",)
 
 
 def _assign_unique_ids(

@@ -62,6 +62,8 @@ def seller(target: Target) -> str:
 
 
 def _counters(values: Mapping[str, JsonValue]) -> dict[str, int]:
-    """Return the counters that count something, under the server's own names."""
+    """Return the counters that count something, and an empty cache, under the server's names."""
     counters = ((name, parse_counter(value)) for name, value in values.items())
-    return {name: count for name, count in counters if count}
+    return {
+        name: count for name, count in counters if count or (count is not None and name in _CACHED)
+    }

@@ -47,6 +47,7 @@ def begin_turn(chronicle: TraceBuilder, operation: Operation) -> Work:
         key=operation.key,
         number=asked.turn if asked else before + 1,
         model=asked.model if asked else operation.summary,
+        agent=chronicle.agent,
         at=operation.at,
         purpose=asked.purpose if asked else "turn",
         tools=asked.tools if asked else (),

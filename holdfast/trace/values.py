@@ -163,13 +163,15 @@ class Turn(Timed):
     """
     A question to a model and its reply, or its failure.
 
-    `failed_usage` is what attempts without a reply used up. `objections` say why an answer that
-    has to fit a schema was sent back to the model. An answer that is `held_back` doesn't go out.
-    The model was sent these `tools` of its agent alone; all where none is named.
+    `agent` is the one that had the work then. `failed_usage` is what attempts without a reply used
+    up. `objections` say why an answer that has to fit a schema was sent back to the model. An
+    answer that is `held_back` doesn't go out. The model was sent these `tools` of that agent
+    alone; all where none is named.
     """
 
     number: int
     model: str
+    agent: AgentSnapshot | None = None
     purpose: ModelPurpose = "turn"
     tools: tuple[str, ...] = ()
     text: str = ""

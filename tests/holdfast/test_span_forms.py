@@ -84,6 +84,20 @@ async def test_the_digests_tell_what_has_changed(runs: Runs) -> None:
     assert [plain[name] == other_tools[name] for name in names] == [True, False, True]
 
 
+def test_the_digests_of_each_turn_are_those_of_who_had_the_work() -> None:
+    """A handoff changes agent and digests of later turns; the run stays the first one's."""
+    # TR-02 BY-25
+    root, *below = tree_of("delegation").spans
+    turns = [span.attributes for span in below if span.type == "generation"]
+    first, last = turns[0], turns[-1]
+    names = ("instructions_hash", "tools_hash", "settings_hash")
+
+    assert [one["agent_name"] for one in (first, last)] == ["clerk", "cashier"]
+    assert first["tools_hash"] != last["tools_hash"]
+    assert [root.attributes["agent_name"], root.attributes["model"]] == ["clerk", first["model"]]
+    assert [root.attributes[name] for name in names] == [first[name] for name in names]
+
+
 @pytest.mark.parametrize("name", ["judges", "guardrails_input", "guardrails_output"])
 def test_a_guardrail_says_whether_it_triggered(name: str) -> None:
     """Functions and judges have a span with name, triggered and blocking."""

@@ -253,3 +253,34 @@ def test_a_stop_says_what_the_provider_said(reply: ModelReply, detail: str, advi
     assert stop is not None
     assert (stop.reason, stop.detail) == (f"model stopped: {reply.stop}", detail)
     assert stop.next_safe_action == advice
+
+
+def uncached(*, cached: int = 0, size: int = replies.MIN_CACHED_TOKENS) -> ModelReply:
+    """A reply whose provider says how much it read from a cache."""
+    counted = {"acme": {"cached_tokens": cached}}
+    used = CallUsage(input_tokens=size, cached_tokens=cached, native=counted)
+    return a_reply(stop="pause", text="I am searching.", usage=used)
+
+
+def test_a_cache_that_holds_nothing_is_noted_from_the_third_turn_on() -> None:
+    """Once, and only of a provider that counts its cache and was sent enough to keep."""
+    # BY-25
+    second = after(a_state(), uncached(), uncached())
+    third = after(second, uncached())
+    (note,) = third.chain.notes
+
+    assert second.chain.notes == ()
+    assert note.startswith(f"{MODEL} reads nothing from its cache")
+    lines = replies.build_audit_lines(second, uncached())
+    assert [line.text for line in lines if line.event == "noted"] == list(third.chain.notes)
+    assert after(third, uncached()).chain.notes == third.chain.notes
+    for fine in (uncached(cached=1), uncached(size=replies.MIN_CACHED_TOKENS - 1), paused()):
+        assert after(second, fine).chain.notes == ()
+
+
+def test_a_model_that_has_just_begun_has_no_cache_yet() -> None:
+    """Another model than the one that spoke before reads nothing of its cache."""
+    # BY-25
+    second = after(a_state(), uncached(), uncached())
+
+    assert after(second, uncached().with_(model="acme:other")).chain.notes == ()

@@ -42,6 +42,10 @@ _NAMES: Final[Mapping[SpanType, Mapping[str, str]]] = {
         "settings_hash": "holdfast.settings_hash",
     },
     "generation": {
+        "agent_name": "gen_ai.agent.name",
+        "instructions_hash": "holdfast.instructions_hash",
+        "tools_hash": "holdfast.tools_hash",
+        "settings_hash": "holdfast.settings_hash",
         "tokens_in": "gen_ai.usage.input_tokens",
         "tokens_out": "gen_ai.usage.output_tokens",
         "tokens_cached": "gen_ai.usage.cache_read.input_tokens",

@@ -72,12 +72,13 @@ def _redact(span: Span) -> Span:
 
 
 def _build_root_span(trace: Trace) -> Span:
+    agent = next((turn.agent for turn in trace.turns), trace.agent)  # not one that took over
     name = trace.brief.agent if trace.brief else "unknown"
     result = trace.result
     attributes: JsonObject = {
         "agent_name": name,
-        **_describe_prefix(trace.agent),
-        "model": next(iter(trace.agent.models), None) if trace.agent else None,
+        **_describe_prefix(agent),
+        "model": next(iter(agent.models), None) if agent else None,
         "tenant": trace.brief.tenant if trace.brief else None,
         "actor": trace.brief.actor if trace.brief else None,
         "input": trace.goal,
@@ -165,6 +166,8 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: 
         "turn": turn.number,
         "purpose": turn.purpose,
         "held_back": turn.held_back,
+        "agent_name": turn.agent.name if turn.agent else None,
+        **_describe_prefix(turn.agent),
         "model": turn.model,
         "tokens_in": turn.usage.input_tokens,
         "tokens_cached": turn.usage.cached_tokens,
