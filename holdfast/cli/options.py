@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from holdfast import cli
 from holdfast.client import Holdfast
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.run import TASK_QUEUE
 from holdfast.run.summaries import describe_validation_error
@@ -49,6 +50,14 @@ Actor: TypeAlias = Annotated[
 Models: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--model", metavar="NAME", help="One of the agent's models to ask; repeatable."),
+]
+ProjectPath: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--path", metavar="FILE", help="The file of its project that it is about."),
+]
+Metadata: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--metadata", metavar="KEY=VALUE", help="What else is known of it; repeatable."),
 ]
 Plan: TypeAlias = Annotated[
     bool, typer.Option("--plan", help="Change nothing before somebody approves its plan.")
@@ -117,6 +126,19 @@ def budget(
         return Budget.model_validate(named) if named else None
     except ValidationError as error:
         raise typer.BadParameter(describe_validation_error(error)) from None
+
+
+def metadata(given: list[str] | None, path: str | None) -> JsonObject:
+    """Return what is said about a run; what is said twice, or of nothing, is a usage error."""
+    found: JsonObject = {} if path is None else {"path": path}
+    for one in given or ():
+        key, separator, value = one.partition("=")
+        if not (key and separator):
+            raise typer.BadParameter(f"--metadata {one!r}: write KEY=VALUE")
+        if key in found:
+            raise typer.BadParameter(f"--metadata {one!r}: {key} is given already")
+        found[key] = value
+    return found
 
 
 def require_end(*, with_trace: bool, wait: bool, as_json: bool) -> None:

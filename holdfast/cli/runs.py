@@ -44,6 +44,8 @@ async def run(
     domain: Annotated[str | None, typer.Option(help="What it is about, as in payments.")] = None,
     task_kind: Annotated[str | None, typer.Option(help="What kind of task it is.")] = None,
     queue: Annotated[str | None, typer.Option(help="Where its app is, as in desk.")] = None,
+    path: options.ProjectPath = None,
+    metadata: options.Metadata = None,
     models: options.Models = None,
     plan: options.Plan = False,
     max_steps: options.MaxSteps = None,
@@ -51,10 +53,7 @@ async def run(
     max_cost: options.MaxCost = None,
     max_wall_time: options.MaxWallTime = None,
     as_json: options.JsonLines = False,
-    with_trace: Annotated[
-        bool,
-        typer.Option("--with-trace", help="With --json: print its tree of spans behind them."),
-    ] = False,
+    with_trace: options.WithTrace = False,
 ) -> None:
     """Start a run. Exit code: 0 completed, 3 stopped or blocked, 1 failed."""
     options.require_end(with_trace=with_trace, wait=wait, as_json=as_json)
@@ -68,6 +67,7 @@ async def run(
         session_id=session,
         domain=domain,
         task_kind=task_kind,
+        metadata=options.metadata(metadata, path),
         models=tuple(models or ()),
         mode="plan" if plan else None,
         stream=wait or None,

@@ -106,6 +106,23 @@ async def test_input_file_and_limits(client: Client, name: str, tmp_path: Path) 
     assert (limits["max_steps"], limits["max_consecutive_failures"]) == (1, 2)
 
 
+async def test_what_a_run_is_about(client: Client, name: str) -> None:
+    """The file of its project, and whatever else is said of it, are in what it begins with."""
+    # CX-09 CX-12
+    about = ("--path", "lamps/lamp.py", "--metadata", "ticket=a=b", "--metadata", "empty=")
+    async with worker.run_worker(client, APP):
+        ran = await holdfast("run", "adder", "go", "--id", name, *about)
+    history = await client.get_workflow_handle(name).fetch_history()
+    started = history.events[0].workflow_execution_started_event_attributes
+
+    assert ran.code == 0
+    assert json.loads(started.input.payloads[0].data)["metadata"] == {
+        "path": "lamps/lamp.py",
+        "ticket": "a=b",
+        "empty": "",
+    }
+
+
 async def test_an_id_is_used_once(client: Client, name: str) -> None:
     """A second run with the same id is refused, also when the first is over."""
     async with worker.run_worker(client, APP):

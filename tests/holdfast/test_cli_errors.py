@@ -52,6 +52,13 @@ USAGE = [
     pytest.param(
         ["run", "adder", "go", "--max-cost", "1e-999"], "greater than or equal to", id="too small"
     ),
+    pytest.param(["run", "adder", "go", "--metadata", "x"], "write KEY=VALUE", id="no value"),
+    pytest.param(["run", "adder", "go", "--metadata", "=x"], "write KEY=VALUE", id="no key"),
+    pytest.param(
+        ["run", "adder", "go", "--path", "a.py", "--metadata", "path=b.py"],
+        "path is given already",
+        id="twice",
+    ),
     pytest.param(["run", "adder", "go", "--id", ""], "--id needs a value", id="empty"),
     pytest.param(["run", "adder", "go", "--id", "R/c"], "a run's id is made of", id="odd id"),
     pytest.param(["reject", "run-1", "--approver="], "--approver needs a value", id="empty too"),
