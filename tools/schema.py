@@ -39,6 +39,9 @@ _FREE_FORM = {
 }
 """Arguments that say by their names what a text in them does, and for that it may be anything."""
 
+_TELLING = {"command", "cmd", "shell", "sql", "url", "uri"}
+"""Those that say so as a part of a longer name too: a `postal_code` is no code."""
+
 _NARROWING = {"enum", "const", "pattern"}
 
 
@@ -263,13 +266,18 @@ def find_warnings(schema: JsonObject, scoped: str | None) -> tuple[str, ...]:
         texts = [one for one in _alternatives(_object(entry), definitions) if _is_any_text(one)]
         if name == scoped:
             continue
-        if texts and (thing := _FREE_FORM.get(name.casefold())):
+        if texts and (thing := _find_free_form(name.casefold())):
             found.append(f"argument {name!r} takes any {thing}: say which with a scope or a type")
         elif name in _MODE_NAMES and (texts or _choices(_object(entry), definitions) > 1):
             found.append(f"argument {name!r} chooses what is done: make each a tool of its own")
         elif _is_identifier(name) and any("maxLength" not in one for one in texts):
             found.append(f"argument {name!r} takes any text: give it a pattern or a length")
     return tuple(found)
+
+
+def _find_free_form(name: str) -> str | None:
+    told = next((word for word in name.split("_") if word in _TELLING), name)
+    return _FREE_FORM.get(told)
 
 
 def _alternatives(entry: JsonObject, definitions: JsonObject) -> Iterator[JsonObject]:

@@ -36,7 +36,7 @@ def desk(script: Script) -> App:
 
 async def test_a_run_ends_where_such_a_tool_fails(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """What it wrote is taken back, nobody is asked, and no model decides to go on."""
-    # BY-71 GR-13
+    # BY-70 BY-71 GR-13
     log = str(tmp_path / "log")
     write = call("create_draft", log=log, title="a")
     script = [calls(write, call("check_ledger", entry=1)), call("check_ledger", entry=2)]
@@ -54,7 +54,7 @@ async def test_a_run_ends_where_such_a_tool_fails(memory_runs: MemoryRuns, tmp_p
 
 async def test_so_does_one_whose_activity_fails(memory_runs: MemoryRuns) -> None:
     """Whatever makes it fail for good: what it refuses, what it raises, its time limit."""
-    # BY-71
+    # BY-70 BY-71
     async with memory_runs.working(desk([call("reach_bank"), say("never")])):
         result = await (await memory_runs.start("it")).result()
 

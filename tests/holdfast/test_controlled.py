@@ -83,7 +83,6 @@ def test_plans_and_the_way_back_are_lines_of_their_own() -> None:
 
 def test_a_summary_is_no_answer() -> None:
     """What the model says when it sums up is shown as that; what only sounds so is not."""
-    # CX-04
     written = Controlled()
     written.answered("They want a lamp.", purpose="summary")
     written.answered("plan")

@@ -16,6 +16,11 @@ async def broad(
     mode: Literal["read", "erase"],
     action: str,
     order_id: str,
+    command: str,
+    operation: str,
+    sql_query: str,
+    shell_command: str,
+    target_url: str,
 ) -> None:
     """Do anything."""
 
@@ -30,6 +35,8 @@ async def narrow(
     item_id: Annotated[str, Field(max_length=9)],
     user_id: int,
     query: str,
+    postal_code: str,
+    target_url: Id,
 ) -> None:
     """Do one thing."""
 
@@ -45,6 +52,11 @@ def test_a_tool_that_is_too_broad_is_told_of() -> None:
         "argument 'mode' chooses what is done: make each a tool of its own",
         "argument 'action' chooses what is done: make each a tool of its own",
         "argument 'order_id' takes any text: give it a pattern or a length",
+        "argument 'command' takes any command: say which with a scope or a type",
+        "argument 'operation' chooses what is done: make each a tool of its own",
+        "argument 'sql_query' takes any statement: say which with a scope or a type",
+        "argument 'shell_command' takes any command: say which with a scope or a type",
+        "argument 'target_url' takes any address: say which with a scope or a type",
     )
     assert not any("'url'" in said for said in find_warnings(schema, "url"))
     assert find_warnings(read_signature("narrow", narrow).input_schema, None) == ()

@@ -147,7 +147,7 @@ async def test_calls_that_were_under_way_have_a_result(
     runs: Runs, tmp_path: Path, end: str
 ) -> None:
     """One that had begun may have happened; one that hadn't did not, and may be asked for."""
-    # NR-06
+    # NR-06 T-44
     log = str(tmp_path / "log")
     fresh = calls(
         call("write_slowly", log=log), call("write", log=f"{log}-2", text="y"), text="both"
