@@ -26,7 +26,7 @@ def endless(turn: ScriptTurn) -> Reply:
 
 async def test_the_step_budget_is_exact(runs: Runs) -> None:
     """max_steps N means N model calls; then the run completes as stopped, with its trace."""
-    # HG-01 HG-02 TS-06 LP-10 PI-01 LP-11
+    # HG-01 HG-02 HG-19 TS-06 LP-10 PI-01 LP-11
     async with runs.working(scripted(endless, instructions="x")):
         run = await runs.start("it", budget={"max_steps": 3})
         result = await run.result()
@@ -53,9 +53,10 @@ async def test_tokens_and_cost_stop_a_run(
     memory_runs: MemoryRuns, budget: dict[str, JsonValue], reason: str
 ) -> None:
     """Before each model call what was used, and what it will use, is held against the budget."""
-    # BY-70
+    # BY-70 HG-19
     spent = UsageMetrics.model_validate({"input_tokens": 10, "estimated_cost": "0.1"})
-    async with memory_runs.working(scripted(lambda turn: using(endless(turn), spent))):
+    app = scripted(lambda turn: using(endless(turn), spent), instructions="x")
+    async with memory_runs.working(app):
         run = await memory_runs.start("it", budget=budget)
         result = await run.result()
 
@@ -93,13 +94,13 @@ async def test_one_identical_call_too_many_ends_the_run(
     memory_runs: MemoryRuns, threshold: int, ran: int
 ) -> None:
     """The call after so many identical ones in a row isn't executed; key order makes no other."""
-    # HG-09 HG-10 TS-04 LP-11
+    # HG-09 HG-10 HG-19 TS-04 LP-11
 
     def again(turn: ScriptTurn) -> Reply:
         return call("add", a=1, b=2) if turn.number % 2 else call("add", b=2, a=1)
 
     async with memory_runs.working(
-        scripted(again, budget=Budget(loop_repeat_threshold=threshold))
+        scripted(again, instructions="x", budget=Budget(loop_repeat_threshold=threshold))
     ):
         run = await memory_runs.start("it")
         result = await run.result()
