@@ -48,8 +48,7 @@ class ProjectActivities:
         """
         Copy the project into the run's workspace, and read what its files say of it.
 
-        What was copied already stays. A snapshot is for whoever takes changes back. The worker's
-        own secrets leave no file.
+        What was copied already stays. The worker's own secrets leave no file.
         """
         require_run_caller(asked.run_id)
         return await self._run_in_thread(lambda: self._open(asked))
@@ -84,10 +83,7 @@ class ProjectActivities:
         if len(left_out) > _MAX_LOG_LINES:
             log.info("project.left_out_more", number=len(left_out) - _MAX_LOG_LINES)
         context = project.merge(self._documents(run, places))
-        digest = (
-            self._workspaces.snapshot(run).digest if asked.kept else (self._workspaces.digest(run))
-        )
-        return context.model_copy(update={"workspace": digest})
+        return context.model_copy(update={"workspace": self._workspaces.digest(run)})
 
     def _documents(self, run: str, places: tuple[FileLocations, ...]) -> Iterator[Document]:
         for place in places:

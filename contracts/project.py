@@ -21,15 +21,13 @@ class OpenProject(Contract):
     """
     Input of the activity `open_project`: fills a workspace and reads what the project says.
 
-    `path` is the file that the task is about, relative to the project, if it says so. What was
-    copied is `kept` for whoever takes changes back; not where nothing changes it.
+    `path` is the file that the task is about, relative to the project, if it says so.
     """
 
     run_id: str
     first_execution_run_id: str
     folder: str
     path: str = ""
-    kept: bool = Field(default=True, exclude_if=bool)
 
 
 class ProjectFile(Contract):

@@ -6,7 +6,6 @@ from holdfast.contracts.bounds import MAX_APPROACH_CHARS
 from holdfast.contracts.control import Checkpoint, Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
-from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
@@ -92,21 +91,10 @@ def find_workspace_to_restore(state: RunState) -> str:
     Return the digest of the workspace as it was at the checkpoint; empty where it stays as it is.
 
     It does where there is none, and in a run that a person has stopped: that takes nothing back.
-    Without a checkpoint it is as it was opened, where anything has changed it since.
     """
-    if state.is_ending:
+    if state.approaches.checkpoint is None or state.is_ending:
         return ""
-    if state.approaches.checkpoint is not None:
-        return state.approaches.checkpoint.workspace
-    effects = state.effects
-    changed = any(one.local and not one.part for one in effects.done) or effects.forgotten
-    return state.project.workspace if state.project and changed else ""
-
-
-def may_change_workspace(agent: AgentSnapshot) -> bool:
-    """Whether a tool of an agent may change its workspace, or one of whoever takes over."""
-    tools = (*agent.tools, *agent.companions)
-    return bool(agent.delegations) or any(tool.side_effect == "local" for tool in tools)
+    return state.approaches.checkpoint.workspace
 
 
 def _without_effects(state: RunState, undone: Compensation) -> RunState:

@@ -23,8 +23,8 @@ from holdfast.run.step.kinds import (
     RollBack,
     RunTier,
 )
-from holdfast.workflows import guarding, run_context
-from holdfast.workflows.projects import mark_checkpoint, open_project, roll_back, take_back
+from holdfast.workflows import guarding, run_context, tool_call
+from holdfast.workflows.projects import mark_checkpoint, open_project, roll_back
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tiers import run_tier
 
@@ -122,7 +122,7 @@ async def _ask_for_review(
 
 
 async def _compensate(run: RunContext) -> None:
-    undone = await take_back(run)
+    undone = await tool_call.compensate(run)
     before = run.state
     run.state = tripwires.after_compensation(before, undone, workflow.now())
     await run.record_switch(before, REJECTED)

@@ -5,7 +5,6 @@ from temporalio.exceptions import ActivityError, FailureError
 
 from holdfast.activities.project import ProjectActivities
 from holdfast.contracts.budget import Ledger
-from holdfast.contracts.control import Compensation
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.project import OpenProject, RestoreWorkspace, SnapshotWorkspace
 from holdfast.contracts.state.run import RunState
@@ -33,7 +32,6 @@ async def open_project(run: RunContext) -> None:
         first_execution_run_id=run.state.first_execution_run_id,
         folder=spec.folder,
         path=path if isinstance(path, str) else "",
-        kept=backtracking.may_change_workspace(run.state.agent),
     )
     try:
         context = await workflow.execute_activity_method(
@@ -91,7 +89,12 @@ async def roll_back(run: RunContext) -> None:
     reason = run.state.approaches.dead_end
     await run.record("approach failed", reason)
     await wait_for_resume(run)  # as before whatever else is taken back
-    undone, failure = await _take_back_all(run)
+    workspace = backtracking.find_workspace_to_restore(run.state)
+    with run.track_in_flight("workspace"):
+        failure = await _restore_workspace(run, workspace) if workspace else None
+    undone = await tool_call.compensate(
+        run, workspace_restored=bool(workspace) and failure is None
+    )
     if failure is None and not run.state.is_ending:
         run.state = backtracking.roll_back(run.state, undone, workflow.now())
         return
@@ -99,24 +102,6 @@ async def roll_back(run: RunContext) -> None:
     if failure is not None:
         why = failures.message(failure)
         _halt_without_workspace(run, StopReason.WORKSPACE_NOT_RESTORED, why)
-
-
-async def take_back(run: RunContext) -> Compensation:
-    """Take back what a guardrail doesn't let stand; a workspace that can't be restored stands."""
-    await wait_for_resume(run)
-    undone, failure = await _take_back_all(run)
-    if failure is not None:
-        await run.record("not undone", f"the workspace: {failures.message(failure)}")
-    return undone
-
-
-async def _take_back_all(run: RunContext) -> tuple[Compensation, ActivityError | None]:
-    """Restore the workspace, then undo what is elsewhere; say why the workspace can't be."""
-    workspace = backtracking.find_workspace_to_restore(run.state)
-    with run.track_in_flight("workspace"):
-        failure = await _restore_workspace(run, workspace) if workspace else None
-    restored = bool(workspace) and failure is None
-    return await tool_call.compensate(run, workspace_restored=restored), failure
 
 
 async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError | None:

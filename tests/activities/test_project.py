@@ -4,7 +4,6 @@ import hashlib
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TypedDict
 
 import pytest
 from structlog.testing import capture_logs
@@ -28,16 +27,7 @@ from tests.asking import in_run
 from tests.builders import FIRST
 
 RUN = "run-1"
-
-
-class _Its(TypedDict):
-    """What every input says of whose workspace it is about."""
-
-    run_id: str
-    first_execution_run_id: str
-
-
-ITS: _Its = {"run_id": RUN, "first_execution_run_id": FIRST}
+ITS = {"run_id": RUN, "first_execution_run_id": FIRST}
 SECRET = "correct horse battery staple"
 
 Opened = Callable[..., Coroutine[None, None, ProjectContext]]
