@@ -18,6 +18,7 @@ from tests.control.controlled import (
     resolve,
     why,
 )
+from tests.histories import Story
 from tests.memory.runs import MemoryRuns
 from tests.sample import TOOLS, lines
 from tests.workflows.provider_words import anthropic, text, tool_use
@@ -66,6 +67,12 @@ def results(provider: ProviderServer, place: int) -> int:
 GOAL = "Find out why the lamp is dark; never touch the fuse."
 
 
+def told_of_context(*stories: Story) -> list[str]:
+    """What a run says in its history of what the model is shown."""
+    told = (line.partition(":")[0] for line in recorded(*stories))
+    return [what for what in told if what.startswith("context ")]
+
+
 @pytest.mark.parametrize("tokens", [NEAR - 1, NEAR], ids=["not near", "near"])
 async def test_near_the_window_old_results_go_first(
     memory_runs: MemoryRuns, provider: ProviderServer, tokens: int
@@ -84,8 +91,7 @@ async def test_near_the_window_old_results_go_first(
     assert (results(provider, 4), "left out by now" in said(provider, 5)) == (4, tokens >= NEAR)
     assert results(provider, 5) == (5 if tokens < NEAR else 2)
     assert GOAL in said(provider, 5)
-    events = [line.partition(":")[0] for line in recorded(history)]
-    assert events == (["context pruned"] if tokens >= NEAR else [])
+    assert told_of_context(history) == (["context pruned"] if tokens >= NEAR else [])
 
 
 async def summarised(provider: ProviderServer, summary: JsonObject, *after: JsonObject) -> None:
@@ -116,10 +122,7 @@ async def test_then_a_summary_stands_for_earlier_turns(
     assert result.usage.input_tokens + result.usage.output_tokens == 4 * 100 + 3 * NEAR
     assert [line.endswith("· summary") for line in asked_models(*histories)].index(True) == 4
     assert provider.requests[4].body.get("tools") == provider.requests[3].body.get("tools")
-    assert [line.partition(":")[0] for line in recorded(*histories)] == [
-        "context pruned",
-        "context summarised",
-    ]
+    assert told_of_context(*histories) == ["context pruned", "context summarised"]
     for place in (5, 6):
         assert GOAL in said(provider, place)
         assert "The lamp and the switch are fine." in said(provider, place)

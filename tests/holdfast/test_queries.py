@@ -41,7 +41,9 @@ class Failing(Interceptor, OutboundInterceptor):
     async def describe_workflow(
         self, input: DescribeWorkflowInput
     ) -> WorkflowExecutionDescription:
-        return cast("WorkflowExecutionDescription", SimpleNamespace(workflow_type="AgentRun"))
+        nothing = SimpleNamespace(pending_activities=())
+        described = SimpleNamespace(workflow_type="AgentRun", raw_description=nothing)
+        return cast("WorkflowExecutionDescription", described)
 
 
 def a_run(client: Client, failing: Failing) -> Run:
