@@ -192,7 +192,6 @@ class ModelCallChange(TypedDict, total=False):
 
     base: TranscriptDigest
     items: tuple[NewItem, ...]
-    tools: tuple[str, ...]
 
 
 class ModelCall(Contract):

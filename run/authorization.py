@@ -68,12 +68,16 @@ def rate_reading(state: RunState) -> Trust:
     said = state.conversation
     if said.origin or said.summary:
         return "untrusted"
-    read: set[Trust] = {rate_trust(item) for item in said.items}
-    if state.brief.path:
-        read.add("semi_trusted")  # an agent gave it its goal
-    if "untrusted" in read:
-        return "untrusted"
-    return "semi_trusted" if "semi_trusted" in read else "trusted"
+    least: Trust = "semi_trusted" if state.brief.path else "trusted"  # an agent gave it its goal
+    for item in said.items:
+        match rate_trust(item):
+            case "untrusted":
+                return "untrusted"
+            case "semi_trusted":
+                least = "semi_trusted"
+            case "trusted":
+                pass
+    return least
 
 
 def _find_loads(state: RunState) -> dict[str, str]:

@@ -100,13 +100,12 @@ def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopp
     match state.phase:
         case Ended():
             return state
-        case Stopping(stop=why):
-            end = Ended(outcome="stopped", stop=why, by_person=True)
+        case Stopping(stop=told):
+            stop, outcome, by_person = told, "stopped", True
         case Working() | Closing():
-            end = Ended(outcome=outcome, stop=stop)
-    why = (end.stop or stop).reason
-    state = requests.withdraw_requests(abort_open_calls(drop_candidate(state), why), now)
-    return state.with_(phase=end)
+            by_person = False
+    state = requests.withdraw_requests(abort_open_calls(drop_candidate(state), stop.reason), now)
+    return state.with_(phase=Ended(outcome=outcome, stop=stop, by_person=by_person))
 
 
 def drop_candidate(state: RunState, by: str = "") -> RunState:

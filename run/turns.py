@@ -22,7 +22,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
 from holdfast.run.delegation import ceilings
-from holdfast.run.limits import budgets, fallback, loop_detection, plans, routing
+from holdfast.run.limits import budgets, fallback, loop_detection, plans, routing, tool_choice
 from holdfast.run.limits.reservations import add_reservations
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
 from holdfast.run.transcript import append_items, build_tool_turn
@@ -125,6 +125,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
         calls_left=budgets.calls_left(state.agent.budget, state.ledger) if hosted else None,
         patience=fallback.compute_max_wait(state.agent.fallback, models_left=left),
         stream=purpose == "turn" and state.streams_text,
+        tools=tool_choice.choose_tools(state) if purpose == "turn" else (),
     )
 
 

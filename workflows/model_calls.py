@@ -24,7 +24,6 @@ from holdfast.run import (
     turns,
 )
 from holdfast.run.limits import closing, fallback
-from holdfast.run.limits.tool_choice import choose_tools
 from holdfast.run.step.kinds import CallModel
 from holdfast.workflows import failures, guarding, options, run_context
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
@@ -78,10 +77,8 @@ async def _call_model(run: RunContext, step: CallModel) -> ModelReply | _FailedC
     state, model = run.state, step.model
     turn = f"turn {state.turns_taken + 1} · {model}"
     summary = turn if step.purpose == "turn" else f"{turn} · {step.purpose}"
-    tools = choose_tools(state) if step.purpose == "turn" else ()
-    call = turns.build_model_call(state, model, step.purpose).with_(tools=tools)
-    call = run.recorded.shorten(call, state)
-    run.state = state.with_chain(unheard=True, sent_tools=tools)
+    call = run.recorded.shorten(turns.build_model_call(state, model, step.purpose), state)
+    run.state = state.with_chain(unheard=True, sent_tools=call.tools)
     try:
         with run.track_in_flight(f"model {model}"):
             return await failures.execute_activity(

@@ -38,7 +38,6 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     if given.retry_of is not None:
         earlier = await _read_earlier_run(given, given.retry_of)
         given, task_kind = retries.take_over_limits(given, earlier), earlier.brief.task_kind
-        given = given.copy_with({"regulated": given.regulated or earlier.brief.regulated})
     agent = await _open_agent(given, task_kind)
     given = given.copy_with({"regulated": given.regulated or agent.regulated})
     # Where opening took more than one workflow task, a replay knows only when the last one began.

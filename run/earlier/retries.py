@@ -8,13 +8,14 @@ from holdfast.run.transcript import append_items
 
 
 def take_over_limits(run: RunInput, earlier: Carryover) -> RunInput:
-    """Return the input of a run with the limits of the one that it tries again."""
+    """Return the input of a run with what binds the one that it tries again."""
     given = earlier.budget
     if run.budget is not None:
         given = run.budget if given is None else given.with_changes(run.budget)
+    regulated = run.regulated or earlier.brief.regulated
     kept = {"budget": given, "ceiling": earlier.ceiling, "known": earlier.known}
     bound = earlier.brief.model_dump(include={"without_tools", "without_risks"})
-    return run.copy_with({**kept, **bound})
+    return run.copy_with({**kept, **bound, "regulated": regulated})
 
 
 def go_on_behind(state: RunState, earlier: Carryover) -> RunState:

@@ -28,10 +28,13 @@ def choose_tools(state: RunState) -> tuple[str, ...]:
         return ()
     always = (FIND_TOOLS, agent.settings.tool_choice)
     known = {tool.name for tool in agent.tools}
-    chosen: dict[str, None] = {}
-    for name in chain(always, _list_candidates(state), sorted(known)):
-        if name in known and len(chosen) < most:
-            chosen[name] = None
+    named = chain(always, _list_candidates(state), sorted(known))
+    chosen: set[str] = set()
+    for name in named:
+        if len(chosen) == most:
+            break
+        if name in known:
+            chosen.add(name)
     return tuple(sorted(chosen))
 
 

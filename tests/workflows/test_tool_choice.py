@@ -104,7 +104,9 @@ async def test_a_model_gets_the_schemas_of_these_alone() -> None:
         Redactor(frozenset[str]),
     )
 
-    await in_run(state.run_id).run(activities.call_model, asked.with_(tools=("send",)))
+    await in_run(state.run_id).run(
+        activities.call_model, asked.model_copy(update={"tools": ("send",)})
+    )
     narrowed = model.sent
     await in_run(state.run_id).run(activities.call_model, asked)
 

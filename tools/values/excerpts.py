@@ -55,7 +55,7 @@ def cut_excerpt(contract: ToolContract, data: JsonValue, text: str) -> Excerpt |
     from_end = contract.shows == "end"
     if isinstance(data, str):
         limit = min(limit, longest or limit)
-        whole = len(data) if contract.max_snippet_chars is not None else len(text)
+        whole = len(text) if longest is None else len(data)
         return None if _fits(text, whole, limit) else _cut_text(data, limit, from_end=from_end)
     name, items = _find_items(data)
     most = len(items) if contract.max_items is None else min(contract.max_items, len(items))

@@ -158,16 +158,12 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: 
     thought: JsonObject = {
         "reasoning": [part.text for part in turn.parts if part.kind == "reasoning"]
     }
-    chosen: JsonObject = {
-        "tools": list(turn.tools),
-        "tools_hash": _describe_prefix(trace.agent, turn.tools)["tools_hash"],
-    }
     attributes: JsonObject = {
         "turn": turn.number,
         "purpose": turn.purpose,
         "held_back": turn.held_back,
         "agent_name": turn.agent.name if turn.agent else None,
-        **_describe_prefix(turn.agent),
+        **_describe_prefix(turn.agent, turn.tools),
         "model": turn.model,
         "tokens_in": turn.usage.input_tokens,
         "tokens_cached": turn.usage.cached_tokens,
@@ -183,7 +179,7 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: 
         "objections": list(turn.objections),
         "text": turn.text,
         **(thought if reasoning else {}),
-        **(chosen if turn.tools else {}),
+        **({"tools": list(turn.tools)} if turn.tools else {}),
         "hosted": [
             {"name": part.name, "text": part.text}
             for part in turn.parts
