@@ -75,13 +75,10 @@ def redact_goal(state: RunState) -> str:
 
 def find_disclosable_answer(state: RunState) -> str | None:
     """Quote the answer that nobody is sure of: it has passed all gates but the last."""
-    if (
-        state.answering.candidate is None
-        or state.brief.withheld
-        or gates.next_gate(state) != "confidence"
-    ):
+    candidate = state.answering.candidate
+    if candidate is None or state.brief.withheld or gates.next_gate(state) != "confidence":
         return None
-    return state.answering.candidate.text
+    return candidate.text
 
 
 def redact_approaches(state: RunState) -> tuple[Approach, ...]:

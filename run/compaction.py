@@ -23,18 +23,16 @@ _REQUEST = UserTurn(text=context.SUMMARY_PROMPT, origin="notice")
 
 def prune_point(state: RunState) -> int:
     """Return the place before which results become stubs now; 0 for nowhere."""
-    limit = state.agent.max_context_bytes
-    if state.conversation.context_bytes > limit:
-        place = context.find_prune_point(state.conversation.items, limit, state.conversation.view)
-        return place if place > state.conversation.pruned_before else 0
+    said, limit = state.conversation, state.agent.max_context_bytes
+    if said.context_bytes > limit:
+        place = context.find_prune_point(said.items, limit, said.view)
+        return place if place > said.pruned_before else 0
     if not is_near_window(state):
         return 0
-    place = context.find_prune_point(
-        state.conversation.items, state.conversation.context_bytes, state.conversation.view
-    )
-    if place <= state.conversation.pruned_before:
+    place = context.find_prune_point(said.items, said.context_bytes, said.view)
+    if place <= said.pruned_before:
         return 0
-    pruned = state.conversation.view.with_(pruned_before=place)
+    pruned = said.view.with_(pruned_before=place)
     return place if _is_worthwhile(state, pruned) else 0
 
 
@@ -54,17 +52,12 @@ def is_near_window(state: RunState) -> bool:
 
 def wants_summary(state: RunState) -> bool:
     """Whether a summary has to stand for the earlier part, because pruning isn't enough."""
-    if state.chain.paused:  # the model's turn isn't over, and nothing may come between
+    # While it is paused the model's turn isn't over, and nothing may come between.
+    if state.chain.paused or not is_near_window(state):
         return False
-    place = (
-        context.find_summary_point(state.conversation.items, state.conversation.view)
-        if is_near_window(state)
-        else 0
-    )
-    if not place:
-        return False
-    after = state.conversation.view.with_(summarised_before=place, summary="…")
-    return _is_worthwhile(state, after)
+    view = state.conversation.view
+    place = context.find_summary_point(state.conversation.items, view)
+    return place > 0 and _is_worthwhile(state, view.with_(summarised_before=place, summary="…"))
 
 
 def request_summary(state: RunState) -> RunState:
@@ -76,15 +69,15 @@ def withdraw_summary_request(state: RunState) -> RunState:
     """Leave out a request that nobody answered: the model that took over has room."""
     if not _has_summary_request(state):
         return state
-    last = ItemRange(begin=len(state.conversation.items) - 1, end=len(state.conversation.items))
-    return measure_context(state.with_conversation(hidden=(*state.conversation.hidden, last)))
+    said = state.conversation
+    last = ItemRange(begin=len(said.items) - 1, end=len(said.items))
+    return measure_context(state.with_conversation(hidden=(*said.hidden, last)))
 
 
 def _has_summary_request(state: RunState) -> bool:
-    shown = not state.conversation.hidden or state.conversation.hidden[-1].end < len(
-        state.conversation.items
-    )
-    return shown and state.conversation.items[-1:] == (_REQUEST,)
+    said = state.conversation
+    shown = not said.hidden or said.hidden[-1].end < len(said.items)
+    return shown and said.items[-1:] == (_REQUEST,)
 
 
 def after_summary(state: RunState, reply: ModelReply, now: datetime) -> RunState:

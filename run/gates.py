@@ -156,11 +156,10 @@ def select_gate_checks(state: RunState, gate: Gate) -> tuple[GuardrailCheck, ...
 
 def build_candidate_subject(state: RunState) -> Subject:
     """Return the answer that has yet to pass."""
-    if state.answering.candidate is None:
+    candidate = state.answering.candidate
+    if candidate is None:
         raise ValueError("no answer waits")
-    return Subject(
-        kind="answer", text=state.answering.candidate.text, data=state.answering.candidate.output
-    )
+    return Subject(kind="answer", text=candidate.text, data=candidate.output)
 
 
 def find_missing_review(state: RunState) -> tuple[GuardrailSpec, str] | None:

@@ -27,7 +27,7 @@ def after_result(state: RunState, part: str, result: RunResult) -> RunState:
     """Take over what a part did, what it took back, and which models failed it."""
     theirs = tuple(_attribute_to_part(part, one) for one in (*result.effects, *result.unresolved))
     state = escalations.record_attempts(
-        tool_results.with_effects(state, (*state.effects.done, *theirs)), *result.failures
+        tool_results.keep_effects(state, (*state.effects.done, *theirs)), *result.failures
     )
     if result.compensation is None:
         return state
@@ -44,7 +44,7 @@ def after_loss(
         outcome="unknown",
         part=part,
     )
-    return tool_results.with_effects(state, (*state.effects.done, whatever))
+    return tool_results.keep_effects(state, (*state.effects.done, whatever))
 
 
 def build_known_effects(state: RunState) -> tuple[KnownEffect, ...]:
@@ -246,12 +246,9 @@ def _merge_effects(
         for one in done
         if one.digest and not one.local
     )
-    every = dict.fromkeys((*state.effects.known, *outside))
-    lost = (
-        lost
-        or not all(one.digest for one in state.effects.known)
-        or not all(one.tool for one in done)
-    )
+    known = state.effects.known
+    every = dict.fromkeys((*known, *outside))
+    lost = lost or not all(one.digest for one in known) or not all(one.tool for one in done)
     if not lost and len(every) <= bounds.MAX_KNOWN_EFFECTS:
         return tuple(every)
     every.pop(UNKNOWN_EFFECT, None)

@@ -44,13 +44,13 @@ def record(
         and (effect := _build_effect(state, call, result)) is not None
     )
     return (
-        with_effects(state, (*_without_committed_drafts(state, calls, found), *fresh))
+        keep_effects(state, (*_without_committed_drafts(state, calls, found), *fresh))
         if fresh
         else state
     )
 
 
-def with_effects(state: RunState, every: tuple[Effect, ...]) -> RunState:
+def keep_effects(state: RunState, every: tuple[Effect, ...]) -> RunState:
     """Keep the latest effects, with what undoes them as far as there is room."""
     latest = _limit_effects(every)
     dropped = every[: len(every) - len(latest)]

@@ -47,31 +47,25 @@ def cut_before_turn(state: RunState, turn: int) -> RunState:
 
     Raises InvalidInput where there was none, or where its transcript lacks one since.
     """
-    places = [
-        at for at, item in enumerate(state.conversation.items) if isinstance(item, AssistantTurn)
-    ]
-    taken = state.turns_taken
+    said, taken = state.conversation, state.turns_taken
+    places = [at for at, item in enumerate(said.items) if isinstance(item, AssistantTurn)]
     if turn > taken:
         raise InvalidInput(f"it has no turn {turn}: its models took {taken}")
     if len(places) < taken:
         raise InvalidInput("its transcript doesn't have all its turns any more")
     place = places[turn - 1 - taken]  # from the end: a run that tries another again has its turns
-    summarised = (
-        state.conversation.summarised_before
-        if state.conversation.summarised_before <= place
-        else 0
-    )
+    summarised = said.summarised_before if said.summarised_before <= place else 0
     return measure_context(
         state.with_conversation(
-            items=state.conversation.items[:place],
+            items=said.items[:place],
             hidden=tuple(
                 ItemRange(begin=one.begin, end=min(one.end, place))
-                for one in state.conversation.hidden
+                for one in said.hidden
                 if one.begin < place
             ),
-            pruned_before=min(state.conversation.pruned_before, place),
+            pruned_before=min(said.pruned_before, place),
             summarised_before=summarised,
-            summary=state.conversation.summary if summarised else "",
+            summary=said.summary if summarised else "",
         )
     )
 
@@ -83,9 +77,8 @@ def prune(state: RunState, before: int) -> RunState:
 
 def measure_context(state: RunState) -> RunState:
     """Measure what a model is shown from now on."""
-    shown = context.apply_view(
-        state.conversation.items, state.conversation.view, state.agent.max_context_bytes
-    )
+    said = state.conversation
+    shown = context.apply_view(said.items, said.view, state.agent.max_context_bytes)
     return state.with_conversation(context_bytes=context.total_size(shown))
 
 

@@ -6,9 +6,7 @@ from typing import Self, TypedDict, Unpack
 from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract
-from holdfast.contracts.control import (
-    Candidate,
-)
+from holdfast.contracts.control import Candidate
 from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 
 

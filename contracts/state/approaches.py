@@ -3,10 +3,7 @@
 from typing import Self, TypedDict, Unpack
 
 from holdfast.contracts.base import Contract
-from holdfast.contracts.control import (
-    Approach,
-    Checkpoint,
-)
+from holdfast.contracts.control import Approach, Checkpoint
 
 
 class ApproachesChange(TypedDict, total=False):

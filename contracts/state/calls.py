@@ -6,9 +6,7 @@ from typing import Self, TypedDict, Unpack
 
 from pydantic import Field
 
-from holdfast.contracts.approvals import (
-    ApprovalRecord,
-)
+from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Expense
 from holdfast.contracts.calls import AnyCall, Draft, ToolCall, ToolResult

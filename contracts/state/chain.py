@@ -6,10 +6,7 @@ from typing import Self, TypedDict, Unpack
 from pydantic import Field
 
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.control import (
-    ModelAttempt,
-    ProviderWait,
-)
+from holdfast.contracts.control import ModelAttempt, ProviderWait
 
 
 class ModelChainChange(TypedDict, total=False):

@@ -5,11 +5,7 @@ from typing import Self, TypedDict, Unpack
 
 from pydantic import Field
 
-from holdfast.contracts.approvals import (
-    ClosedRequest,
-    Request,
-    Review,
-)
+from holdfast.contracts.approvals import ClosedRequest, Request, Review
 from holdfast.contracts.base import Contract
 from holdfast.contracts.signals import RefusedMessage, UsedToken
 

@@ -6,9 +6,7 @@ from typing import Self, TypedDict, Unpack
 from pydantic import Field
 
 from holdfast.contracts.base import Contract
-from holdfast.contracts.control import (
-    Subtask,
-)
+from holdfast.contracts.control import Subtask
 
 
 class PartsChange(TypedDict, total=False):

@@ -323,7 +323,7 @@ def test_what_stands_is_refused_or_a_person_is_asked() -> None:
     state = a_state().with_effects(done=(stands,))
     for first in range(1, 1000, 50):
         more = map(a_write, range(first, first + 50))
-        state = tool_results.with_effects(state, (*state.effects.done, *more))
+        state = tool_results.keep_effects(state, (*state.effects.done, *more))
     known = parts.build_own_known_effects(state)
 
     assert state.effects.forgotten > 0

@@ -104,8 +104,8 @@ def test_a_run_repeats_what_it_did_but_not_what_its_parts_did() -> None:
     """Two equal lines are its own affair; what a part did is done."""
     # NR-06
     own = SENT.model_copy(update={"digest": "5" * 64})
-    state = tool_results.with_effects(left(SENT, FILE), (*left(SENT, FILE).effects.done, own))
-    crowded = tool_results.with_effects(
+    state = tool_results.keep_effects(left(SENT, FILE), (*left(SENT, FILE).effects.done, own))
+    crowded = tool_results.keep_effects(
         state, (*state.effects.done, *(_large(n, UNDO) for n in range(2_000)))
     )
 
@@ -159,7 +159,7 @@ def test_what_is_kept_of_effects_has_a_bound() -> None:
     state = a_state()
     for first, end in pairwise([*range(0, 1_900, 50), *range(1_900, 2_001)]):
         new = (_large(number, undo) for number in range(first, end))
-        state = tool_results.with_effects(state, (*state.effects.done, *new))
+        state = tool_results.keep_effects(state, (*state.effects.done, *new))
 
     assert sum(map(bounds.size, state.effects.done)) <= bounds.MAX_EFFECTS_BYTES
     assert len(state.effects.done) + state.effects.forgotten == 2_000
