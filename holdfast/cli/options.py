@@ -33,6 +33,9 @@ Key: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Sign with this key of yours; done unasked where needed."),
 ]
+TraceId: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="TRACE", help="Only the run of this trace, by its id.")
+]
 RunOrFile: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN|FILE", help="The id of a run, or a file with its history.")
 ]

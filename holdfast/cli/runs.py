@@ -280,6 +280,7 @@ async def list_(
         str | None,
         typer.Option(metavar="WHAT", help="Only what waits for this group, kind or tool."),
     ] = None,
+    trace: options.TraceId = None,
     limit: Annotated[
         int,
         typer.Option(
@@ -299,6 +300,7 @@ async def list_(
         agent=agent,
         tenant=tenant,
         waiting_for=waiting_for,
+        trace_id=trace,
         limit=limit,
     )
     if as_json:

@@ -41,8 +41,9 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.errors import HoldfastError, NoWorker
 from holdfast.contracts.model import Strategy
-from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
+from holdfast.contracts.patterns import RUN_ID_RULE, Pattern, is_run_id
 from holdfast.contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunInput
+from holdfast.contracts.texts import shorten
 from holdfast.run.requests import is_for_group
 from holdfast.run.summaries import summarise_run
 from holdfast.trace.spans.values import SpanTree
@@ -69,6 +70,8 @@ MAX_LISTED_RUNS = 10_000
 
 MAX_QUEUE_CHARS = 1000
 """What a server takes as the name of a task queue."""
+
+_TRACE_ID = Pattern("[0-9a-fA-F]{32}")
 
 # Without letters and digits that look alike.
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
@@ -196,6 +199,7 @@ class Holdfast:
         agent: str | None = None,
         tenant: str | None = None,
         waiting_for: str | None = None,
+        trace_id: str | None = None,
         limit: int = 20,
     ) -> list[RunEntry]:
         """
@@ -203,16 +207,21 @@ class Holdfast:
 
         *waiting_for* is a group, a kind of request or a tool. A *status* may be one of several:
         `ACTIVE` and `FAILED` of `holdfast.client` are the runs that are not over, and those that
-        ended without an answer. Raises HoldfastError where the
-        server lacks the search attributes by which they are found, and for what can't be asked
+        ended without an answer. A *trace_id* is of one run or session. Raises HoldfastError where
+        the server lacks the search attributes by which they are found, and for what can't be asked
         for: a *limit* below 1, or a name that is no text.
         """
-        _require_texts(agent=agent, tenant=tenant, waiting_for=waiting_for)
+        _require_texts(agent=agent, tenant=tenant, waiting_for=waiting_for, trace_id=trace_id)
+        if trace_id is not None and not _TRACE_ID.fits(trace_id):
+            raise HoldfastError(
+                f"a trace has 32 hexadecimal digits, and not {shorten(trace_id)!r}"
+            )
         if not 1 <= limit <= MAX_LISTED_RUNS:
             raise HoldfastError(f"a list has 1 to {MAX_LISTED_RUNS:,} runs, and not {limit!r}")
         if status not in (None, ACTIVE, FAILED, *STATUSES):
             raise HoldfastError(f"{status!r} is none of {', '.join(STATUSES)}")
-        return await find_runs(self.client, Wanted(status, agent, tenant, waiting_for), limit)
+        wanted = Wanted(status, agent, tenant, waiting_for, trace_id)
+        return await find_runs(self.client, wanted, limit)
 
     async def pending(
         self, *, group: str | None = None, tenant: str | None = None

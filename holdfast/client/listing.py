@@ -1,7 +1,9 @@
 """Which runs there are."""
 
+from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
+from uuid import UUID
 
 from pydantic import TypeAdapter
 from temporalio.client import (
@@ -89,13 +91,14 @@ class Wanted(NamedTuple):
     """
     Which runs are listed; null is any. `waiting_for` is a group, a kind or a tool.
 
-    One of several statuses is wanted by `ACTIVE` or `FAILED`.
+    One of several statuses is wanted by `ACTIVE` or `FAILED`, one run by the id of its trace.
     """
 
     status: TraceStatus | frozenset[TraceStatus] | None = None
     agent: str | None = None
     tenant: str | None = None
     waiting_for: str | None = None
+    trace_id: str | None = None
 
     def fits(self, entry: RunEntry) -> bool:
         """Whether a run is one of them."""
@@ -175,8 +178,9 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
     Raises HoldfastError where the server lacks the search attributes by which they are found.
     """
     found: list[RunEntry] = []
+    traced = wanted.trace_id and _find_by_trace(client, wanted.trace_id)
     try:
-        async for execution in client.list_workflows(wanted.query):
+        async for execution in traced or client.list_workflows(wanted.query):
             if execution.status is WorkflowExecutionStatus.CONTINUED_AS_NEW:
                 continue
             entry = await _entry(client, execution)
@@ -194,6 +198,23 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
             "or list all"
         ) from None
     return found
+
+
+async def _find_by_trace(client: Client, trace_id: str) -> AsyncGenerator[WorkflowExecution]:
+    """Yield the latest execution of a run or a session, whose trace is named by its first."""
+    query = f"RunId = '{UUID(trace_id)}' AND ({_ALL} OR {_SESSIONS})"
+    async for first in client.list_workflows(query):
+        # A session that was closed may have been opened again since, under another trace.
+        later = (
+            f"WorkflowId = {_quote(first.id)} AND StartTime >= '{first.start_time.isoformat()}'"
+        )
+        latest = [
+            one
+            async for one in client.list_workflows(later)
+            if one.status is not WorkflowExecutionStatus.CONTINUED_AS_NEW
+        ]
+        for one in latest[-1:]:
+            yield one
 
 
 async def find_sessions(client: Client, limit: int) -> list[SessionEntry]:

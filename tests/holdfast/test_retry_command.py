@@ -1,6 +1,7 @@
 """The command `holdfast retry`: a run that ended without an answer goes on in a new one."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -121,6 +122,39 @@ async def seen(run: str, *options: str) -> Ended:
     while run not in (listed := await holdfast("list", *options)).out.split():  # noqa: ASYNC110 -- it is elsewhere
         await asyncio.sleep(0.1)
     return listed
+
+
+async def test_a_run_is_found_by_the_id_of_its_trace(client: Client, name: str) -> None:
+    """While it waits and when it is over, in whichever execution it then is; no other is."""
+    # TR-12
+    counting = Agent(
+        name="counter",
+        instructions="Count.",
+        models=["scripted:counter"],
+        tools=TOOLS,
+        max_history_events=1,
+    )
+    script = [call("add", a=2, b=3), call("add", a=3, b=5), say("done")]
+    await holdfast("run", "counter", "go", "--id", name, "--detach")
+    await holdfast("run", "counter", "go", "--id", f"{name}-other", "--detach")
+    trace_id = json.loads((await holdfast("trace", name, "--json")).out)["trace_id"]
+    active = await seen(name, "--active", "--trace", trace_id)
+    async with worker.run_worker(client, App(agents=[counting], scripts={"counter": script})):
+        for each in (name, f"{name}-other"):
+            await holdfast("watch", each)
+    over = await seen("completed", "--trace", trace_id)
+    tree = json.loads((await holdfast("trace", name, "--json")).out)
+    unfit = await holdfast("list", "--trace", "abc")
+    unknown = await holdfast("list", "--trace", "0" * 32)
+
+    assert f"{name}-other" not in active.out + over.out
+    assert name in over.out
+    assert (tree["trace_id"], tree["spans"][0]["attributes"]["executions"] > 1) == (trace_id, True)
+    assert (unfit.code, unfit.err) == (
+        1,
+        "holdfast: a trace has 32 hexadecimal digits, and not 'abc'\n",
+    )
+    assert (unknown.code, unknown.err) == (0, "no runs\n")
 
 
 async def test_a_run_is_forked_and_those_without_an_answer_are_listed(

@@ -1,6 +1,5 @@
 """A trace as a tree of spans, for tools that read such trees."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -53,7 +52,7 @@ def span_tree(trace: Trace, *, reasoning: bool = False) -> SpanTree:
         _redact(span.with_children(tuple(children[span.span_id]))) for span in (root, *below)
     )
     return SpanTree(
-        trace_id=hashlib.sha256(trace.first_execution.encode()).hexdigest()[:32],
+        trace_id=trace.first_execution.replace("-", ""),
         workflow_name=SESSION_WORKFLOW_TYPE if trace.is_session else WORKFLOW_TYPE,
         group_id=trace.brief.session_id if trace.brief else None,
         run_id=trace.run_id,

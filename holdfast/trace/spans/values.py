@@ -60,7 +60,8 @@ class SpanTree(Contract):
     """
     The spans of one run, the root first.
 
-    `trace_id` is that of the run's first execution and stays the same when it goes on in another.
+    `trace_id` is the id of the run's first execution, without dashes: by it the run is found, and
+    it stays the same when the run goes on in another.
     `group_id` is the session.
     """
 
