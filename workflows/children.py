@@ -20,12 +20,12 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.guardrails import checks_answers
-from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.run import parts, turns, verdicts
 from holdfast.run.delegation.ceilings import bind_brief, find_ceiling, lower_limits
+from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.subagents import TIME_IS_UP
 from holdfast.run.limits import budgets, triggers
 from holdfast.run.limits.table import build_worst_case_ledger
@@ -193,7 +193,7 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
     child = await workflow.start_child_workflow(
         WORKFLOW_TYPE,
         _build_input(run, task),
-        id=name_child(run, task.part),
+        id=build_run_id(run.state, task.part),
         result_type=RunResult,
         task_timeout=workflow.info().task_timeout,
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
@@ -212,16 +212,10 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
         del run.parts[child.id]
 
 
-def name_child(run: RunContext, part: str) -> str:
-    """Name a child by its parent; one with a long name by what the server calls that."""
-    name = f"{run.state.run_id}.{part}"
-    return name if is_run_id(name) else f"{run.state.first_execution_run_id}.{part}"
-
-
 def _describe_child(run: RunContext, task: ChildTask) -> str:
     """Say what a child is for; its goal may be an answer that nobody else may read yet."""
     hidden = run.state.withholds or run.state.brief.regulated
-    told = name_child(run, task.part) if hidden else task.goal
+    told = build_run_id(run.state, task.part) if hidden else task.goal
     return summarise_run(task.agent, told)
 
 
@@ -335,7 +329,7 @@ async def _after_child_failure(
         run.state = parts.after_loss(
             run.state, task.part, task.agent, "as which another run works"
         )
-        name = name_child(run, task.part)
+        name = build_run_id(run.state, task.part)
         return _ChildResult(f"another run is {name!r}, from before a reset or a stranger's", 0)
     cause = error.cause if isinstance(error.cause, FailureError) else error
     reason = "it was cancelled" if is_cancelled_exception(error) else failures.message(cause)

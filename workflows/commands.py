@@ -25,6 +25,7 @@ from holdfast.contracts.texts import clip_chars
 from holdfast.guardrails.detectors.coverage import read_coverage
 from holdfast.policy.project import parse_argv
 from holdfast.run import authorization, disagreements, summaries, tool_results
+from holdfast.run.delegation.part_ids import name_command
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows import resets
 from holdfast.workflows.authorizing import authorize
@@ -92,7 +93,7 @@ async def run_command(
     number = run.state.guarding.checks + 1
     run.state = run.state.with_guarding(checks=number)
     call = ToolCall(
-        call_id=f"{purpose}~{number}",  # as no call of a model is named (replies.PLAIN_ID)
+        call_id=name_command(purpose, number),
         name=RUN_COMMAND,
         arguments={"command": list(command), "seconds": seconds},
     )

@@ -28,6 +28,7 @@ from holdfast.contracts.run import RunResult
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.run.answers import redact_reason
+from holdfast.run.delegation.part_ids import name_judgement
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
 from holdfast.run.limits import budgets, reservations
 from holdfast.run.transcript import halt
@@ -265,7 +266,7 @@ async def _run_agent(
             break
         number = run.state.guarding.checks + 1
         run.state = run.state.with_guarding(checks=number)
-        part = f"{one.spec.name}-{number}"
+        part = name_judgement(one.spec.name, number)
         within = min(left.max_wall_time or one.spec.timeout, one.spec.timeout)
         left = left.with_(max_wall_time=within)
         task = ChildTask(part, agent, _render_question(subject), left)

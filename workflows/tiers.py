@@ -6,6 +6,7 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Candidate, Decomposition, Subtask
 from holdfast.contracts.stops import Stop
 from holdfast.run import answers, escalations, gates, requests, tiers, tripwires, turns
+from holdfast.run.delegation.part_ids import name_part
 from holdfast.run.tiers import (
     TIER_NAMES,
     TierFailure,
@@ -85,7 +86,7 @@ async def _try_tier(run: RunContext, tier: int) -> TierOutcome:
     number, goal = run.state.parts.tier_attempts, render_goal(run.state)
     if TIER_NAMES[tier] == "decomposed" and tiers.decomposed is not None:
         return await _run_decomposition(run, tiers.decomposed, number, left)
-    part = f"{number}-{TIER_NAMES[tier]}"
+    part = name_part(number, TIER_NAMES[tier])
     child = ChildTask(part, agent_names(tiers, tier), goal, left)
     return classify_result(await run_child(run, child))
 
@@ -96,7 +97,7 @@ async def _run_decomposition(
     """Have the subtasks done that aren't: all of a new plan, or those that failed before."""
     if not run.state.parts.subtasks:
         asked = tiers.render_plan_prompt(render_goal(run.state), tier.most)
-        child = ChildTask(f"{number}-plan", tier.planner, asked, left)
+        child = ChildTask(name_part(number, "plan"), tier.planner, asked, left)
         match classify_result(await run_child(run, child)):
             case TierFailure(reason, progress):
                 return TierFailure(f"no plan: {reason}", progress)
@@ -119,7 +120,7 @@ async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcom
         return TierFailure(f"{len(waiting)} subtasks are planned, but {share.reason}")
     children = [
         ChildTask(
-            f"{number}-part-{place + 1}",
+            name_part(number, f"part-{place + 1}"),
             worker,
             tiers.render_subtask_prompt(subtasks[place].task, goal),
             share,

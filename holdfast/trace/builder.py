@@ -21,6 +21,7 @@ from holdfast.run import tool_results
 from holdfast.run.approvals import describe_rejection
 from holdfast.run.delegation.ceilings import bind_brief, find_ceiling
 from holdfast.run.delegation.handoffs import limit_receiver
+from holdfast.run.delegation.part_ids import find_commanding_guardrail, find_judging_guardrail
 from holdfast.run.summaries import journal_line
 from holdfast.trace.background_tasks import BackgroundTask
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
@@ -250,11 +251,11 @@ class TraceBuilder:
 
     def find_command_guardrail(self, call_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which a command runs as this call: its name and a number."""
-        return self.find_guardrail(call_id.rpartition("~")[0])
+        return self.find_guardrail(find_commanding_guardrail(call_id))
 
     def find_judge(self, run_id: str) -> GuardrailSpec | None:
         """Return the guardrail for which another agent judges in this run."""
-        spec = self.find_guardrail(run_id.rpartition(".")[2].rpartition("-")[0])
+        spec = self.find_guardrail(find_judging_guardrail(run_id))
         return spec if spec is not None and spec.agent is not None else None
 
     def find_guardrail(self, name: str) -> GuardrailSpec | None:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from holdfast.contracts.control import Approach, Compensation
+from holdfast.run.delegation.part_ids import find_work
 from holdfast.trace.values import AuditLine, Trace, Turn
 
 
@@ -56,7 +57,7 @@ def find_tier(trace: Trace) -> str | None:
     ]
     if trace.agent is None or trace.agent.tiers is None or trace.ended_at is not None or not open_:
         return None
-    part = open_[-1].run_id.rpartition(".")[2].partition("-")[2]
+    part = find_work(open_[-1].run_id)
     return f"{part} ({open_[-1].name})"
 
 

@@ -39,6 +39,7 @@ from holdfast.contracts.signals import (
     OutcomeCode,
     ResolutionSignal,
 )
+from holdfast.run.delegation.part_ids import find_part, qualify_request
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_time
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
@@ -123,8 +124,8 @@ class SignalReader:
     def _relay(self, message: RequestsSignal | VerdictSignal) -> None:
         """Keep what waits for people in a run that works for this one."""
         if isinstance(message, RequestsSignal):
-            part = message.run_id.rpartition(".")[2]
-            names = (f"{part}/{request.request_id}" for request in message.requests)
+            part = find_part(message.run_id)
+            names = (qualify_request(part, request.request_id) for request in message.requests)
             self._chronicle.relayed[message.run_id] = tuple(names)
 
     def _hear_control(self, said: MessageTrace, values: list[RawValue], part: str = "") -> None:

@@ -3,6 +3,7 @@
 from holdfast.contracts.approvals import Request, outline
 from holdfast.contracts.bounds import size
 from holdfast.contracts.signals import ApprovalSignal, Message, OutcomeCode
+from holdfast.run.delegation.part_ids import qualify_request
 
 MAX_RELAYED_BYTES = 100_000
 """What a run shows of the requests of one part: all of them are one signal."""
@@ -27,7 +28,7 @@ def select_shown(requests: tuple[Request, ...], run_id: str) -> tuple[Request, .
 def qualify(request: Request, part: str, run_id: str) -> Request:
     """Return the request of a part as the run shows it that the part works for."""
     return request.with_(
-        request_id=f"{part}/{request.request_id}", run_id=request.run_id or run_id
+        request_id=qualify_request(part, request.request_id), run_id=request.run_id or run_id
     )
 
 

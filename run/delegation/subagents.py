@@ -14,6 +14,7 @@ from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolContract
+from holdfast.run.delegation.part_ids import name_part
 from holdfast.run.limits import budgets
 
 MAX_PART_NAME_CHARS = 40
@@ -66,7 +67,7 @@ def build_task(
     name = _NO_PART_CHARS.sub("-", contract.receiver).strip("-")[:MAX_PART_NAME_CHARS]
     goal = words or json.dumps(call.arguments, ensure_ascii=False, indent=2)
     return DelegatedTask(
-        part=f"{number}-{name}",
+        part=name_part(number, name),
         agent=contract.receiver,
         goal="\n\n".join(filter(None, (goal, told))),
         share=budgets.take_share(state.agent.budget, delegation.budget_share),

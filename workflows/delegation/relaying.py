@@ -13,9 +13,10 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.delegation.relayed import RequestsSignal, VerdictSignal
 from holdfast.contracts.signals import Message, MessageOutcome, OutcomeCode
 from holdfast.run import verdicts
+from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.relayed import find_forwarding_refusal, qualify, select_shown
 from holdfast.run.summaries import find_sender
-from holdfast.workflows.children import name_child, tell_parent
+from holdfast.workflows.children import tell_parent
 from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.run_context import RunContext
 
@@ -73,7 +74,7 @@ class RequestRelay:
             "message": content,
         }
         inbound.forwarding = asyncio.create_task(
-            self._send(name_child(self._run, part), forward_id, message)
+            self._send(build_run_id(self._run.state, part), forward_id, message)
         )
         return None
 
@@ -96,7 +97,9 @@ class RequestRelay:
 
     def _find_part(self, run_id: str) -> str | None:
         parts = self._run.begun_parts
-        return next((part for part in parts if name_child(self._run, part) == run_id), None)
+        return next(
+            (part for part in parts if build_run_id(self._run.state, part) == run_id), None
+        )
 
     async def _send(self, child: str, forward_id: str, message: JsonObject) -> None:
         try:

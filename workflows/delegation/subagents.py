@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from holdfast.contracts.calls import ToolFailure, ToolResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.run import parts, tool_calls
+from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.subagents import (
     DelegatedTask,
     build_result,
@@ -14,7 +15,7 @@ from holdfast.run.delegation.subagents import (
     find_handoff,
 )
 from holdfast.run.disagreements import NotBegun
-from holdfast.workflows.children import ChildTask, name_child, run_children
+from holdfast.workflows.children import ChildTask, run_children
 from holdfast.workflows.delegation.handoffs import prepare_handoff, prepare_return
 from holdfast.workflows.run_context import RunContext
 
@@ -62,7 +63,7 @@ async def _run_subagents(run: RunContext, calls: list[CallState]) -> dict[str, T
             reason = "the call was allowed, but this run has no such tool"
             results[name] = ToolFailure.of(call.call, "error", "internal_error", reason)
         else:
-            run_id = name_child(run, tasks[name].part)
+            run_id = build_run_id(run.state, tasks[name].part)
             results[name] = build_result(call, contract, run_id, ended[name], delegation)
     return results
 
