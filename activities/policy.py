@@ -55,6 +55,7 @@ from holdfast.contracts.decisions import (
     RunInSandbox,
     clip_decision,
     fit_into_payload,
+    name_effect,
 )
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.journal import AuditEvent, Journal
@@ -303,7 +304,7 @@ class PolicyActivities:
             scope=clip_chars(_scope(tool, compared.values), MAX_RULING_QUOTE_CHARS),
             decision=clip_decision(decision),
             filled=call.diff_arguments(given.arguments),
-            effect=(drafting or case).effect,
+            effect=name_effect(call, (drafting or case).effect),
             repeatable=may_repeat(drafting or case),
             canonical=_canonical(call, compared.values),
             undo=shown if isinstance(decision, ApprovalRequired) else rule_on_undo(doing, case),

@@ -23,6 +23,7 @@ from holdfast.contracts.calls import (
     ErrorType,
     Grant,
     ToolCall,
+    fingerprint_effect,
 )
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.delegation.ceilings import RisksWithout
@@ -145,8 +146,9 @@ class Decided(Contract):
     `filled` are the arguments of which the call left something out, with their defaults: the call
     is decided, shown, approved and run with these, `arguments_digest` is that of all of them.
     `effect` is the same for calls that do the same, however a model wrote their arguments: with
-    defaults left out, or a number as text. Where the draft variant runs instead it is that of the
-    draft, and `draft_risk` is its class. `repeatable` says that what runs changes nothing.
+    defaults left out, or a number as text; it is empty where the call's own arguments say so.
+    Where the draft variant runs instead it is that of the draft, and `draft_risk` is its class.
+    `repeatable` says that what runs changes nothing.
     `canonical` are the arguments as the tool takes them, where those of the call are written
     otherwise. `undo` says whether what runs may be taken back, where a tool is named for that.
     `basis` is by what it was allowed, `at` when, by the run's time.
@@ -162,7 +164,7 @@ class Decided(Contract):
     scope: str
     decision: Decision
     filled: JsonObject = Field(default_factory=dict, exclude_if=not_)
-    effect: str
+    effect: str = Field(default="", exclude_if=not_)
     repeatable: bool = Field(default=False, exclude_if=not_)
     canonical: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
@@ -210,6 +212,18 @@ Ruling: TypeAlias = Annotated[Decided | Refused, Field(discriminator="kind")]
 def decision_of(ruling: Ruling | None) -> Decision | None:
     """Return the engine's decision; null for a call that never reached it, or not yet."""
     return ruling.decision if isinstance(ruling, Decided) else None
+
+
+def find_effect(call: AnyCall, ruled: Decided) -> str:
+    """Return what is the same for calls that do the same as this one, with all its arguments."""
+    if ruled.effect or not isinstance(call, ToolCall):
+        return ruled.effect
+    return fingerprint_effect(call.name, call.arguments)
+
+
+def name_effect(call: ToolCall, effect: str) -> str:
+    """Return an effect as a ruling has it: empty where the call's own arguments say so."""
+    return "" if effect == fingerprint_effect(call.name, call.arguments) else effect
 
 
 def fill_arguments(call: AnyCall, ruling: Ruling) -> AnyCall:

@@ -143,6 +143,8 @@ _DEFAULT_SETTINGS = ModelSettings()
 
 _BEGINNING = TranscriptDigest()
 
+_NOTHING_USED = CallUsage()
+
 DEFAULT_CONTEXT_BYTES = 500_000
 
 DEFAULT_PATIENCE_SECONDS = 600.0
@@ -324,7 +326,7 @@ class ModelReply(Contract):
     until the reply was complete, `first_token_ms` until it began.
     """
 
-    text: str = ""
+    text: str = Field(default="", exclude_if=not_)
     calls: tuple[AnyCall, ...] = ()
     parts: tuple[Part, ...] = Field(default=(), exclude_if=not_)
     stop: StopCause
@@ -332,7 +334,7 @@ class ModelReply(Contract):
     output: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     objections: tuple[str, ...] = Field(default=(), exclude_if=not_)
     notes: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    usage: CallUsage = CallUsage()
+    usage: CallUsage = Field(default=_NOTHING_USED, exclude_if=lambda used: used == _NOTHING_USED)
     failed_usage: CallUsage | None = Field(default=None, exclude_if=not_)
     model: str
     provider_state: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)

@@ -18,7 +18,14 @@ from holdfast.contracts.calls import (
     ToolSuccess,
 )
 from holdfast.contracts.control import Compensation, Effect
-from holdfast.contracts.decisions import Decided, Deny, Refused, Ruling, RunInSandbox
+from holdfast.contracts.decisions import (
+    Decided,
+    Deny,
+    Refused,
+    Ruling,
+    RunInSandbox,
+    find_effect,
+)
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
@@ -183,7 +190,7 @@ def digest_of(call: CallState, result: ToolResult) -> str:
     if not isinstance(ruled, Decided):
         return ""
     was_read = ruled.runs_as.changes_nothing and unknown
-    return "" if ruled.repeatable and not was_read else ruled.effect
+    return "" if ruled.repeatable and not was_read else find_effect(call.call, ruled)
 
 
 def _without_committed_drafts(

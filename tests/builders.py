@@ -180,7 +180,6 @@ def decided(call: AnyCall, decision: Decision, risk: Risk = Risk.COMMUNICATION) 
         risk=risk,
         scope="none",
         decision=decision,
-        effect=digest([call.name, arguments]),
         repeatable=risk.changes_nothing,
         at=NOW,
         draft_risk=Risk.READ_ONLY if isinstance(decision, RunAsDraftOnly) else None,

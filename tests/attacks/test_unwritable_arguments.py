@@ -25,7 +25,13 @@ from holdfast.activities.kill_switch.switches import KillSwitch, TemporalKillSwi
 from holdfast.activities.policy import PolicyActivities, PolicyEnvironment
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
-from holdfast.contracts.decisions import AuthorizeCalls, Decided, Refused, Rulings
+from holdfast.contracts.decisions import (
+    AuthorizeCalls,
+    Decided,
+    Refused,
+    Rulings,
+    find_effect,
+)
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import Switch
 from holdfast.policy.rules import NO_POLICY
@@ -115,8 +121,9 @@ async def test_what_is_no_text_is_an_argument_like_any_other(name: str) -> None:
     filled: JsonObject = {"data": value, **ruling.filled}
     assert take.fill_defaults(filled) == filled
     assert take.values(filled) == take.values({"data": value})
-    assert take.effect(filled) == take.effect({"data": value}) == ruling.effect
-    assert take.effect({**filled, "page": {"data": PICTURE}}) != ruling.effect
+    effect = find_effect(ToolCall(call_id="c1", name="take", arguments=filled), ruling)
+    assert take.effect(filled) == take.effect({"data": value}) == effect
+    assert take.effect({**filled, "page": {"data": PICTURE}}) != effect
 
 
 @pytest.mark.parametrize("name", OWN)
