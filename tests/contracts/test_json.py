@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -103,6 +104,23 @@ def test_canonical_json_is_json(value: JsonValue) -> None:
     """The canonical form reads back as the value that it was made of."""
     # ECMAScript writes a large float like an integer; as a float it is the same number.
     assert json.loads(canonical_json(value), parse_int=float) == value
+
+
+@given(JSON)
+def test_what_is_written_fast_is_written_alike(value: JsonValue) -> None:
+    """Plain values are written without the library of RFC 8785, and byte for byte as it does."""
+    assert canonical_json(value) == rfc8785.dumps(value)
+
+
+def test_every_character_is_written_alike() -> None:
+    """So is each character, in a text and as a key."""
+    planes = (range(start, start + 0x800) for start in range(0, 0x110000, 0x800))
+    for plane in (part for part in planes if part.start != 0xD800):
+        text = "".join(map(chr, plane))
+        assert canonical_json([text]) == rfc8785.dumps([text])
+        assert canonical_json({text: 1}) == rfc8785.dumps({text: 1})
+    keys: dict[str, JsonValue] = {"\ufb33": 1, "\U0001f600": 2}
+    assert canonical_json(keys) == rfc8785.dumps(keys)  # in UTF-16 the second comes first
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), JSON, max_size=5))
