@@ -220,15 +220,23 @@ def _stub_results(item: TranscriptItem) -> TranscriptItem:
 
 
 def _fit_latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:
-    left, begin = total_size(items), 0
-    while left > max_bytes and begin < len(items):
-        following = _find_turn_end(items, begin)
-        left -= total_size(items[begin:following])
-        begin = following
+    begin = _find_latest_fitting(items, max_bytes)
     said = select_lasting(items[:begin])
     if said == items[:begin]:
         return items
     return (*said, UserTurn(text=_LEFT_OUT, origin="notice"), *items[begin:])
+
+
+def _find_latest_fitting(items: tuple[TranscriptItem, ...], max_bytes: int) -> int:
+    """Return the place from which on whole turns fit; what came long before isn't measured."""
+    left, begin = max_bytes, len(items)
+    for place in range(len(items) - 1, -1, -1):
+        left -= size(items[place])
+        if left < 0:
+            break
+        if not place or not isinstance(items[place], ToolTurn):
+            begin = place
+    return begin
 
 
 def _replace_with_summary(
