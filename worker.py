@@ -1,7 +1,6 @@
 """The composition root: the only place where concrete classes meet. Run as `worker.py APP`."""
 
 import asyncio
-import gc
 import os
 import signal
 import sys
@@ -13,7 +12,7 @@ from typing import NamedTuple, Protocol
 from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
-from holdfast import excepthooks, logs, runner, settings
+from holdfast import excepthooks, logs, memory, runner, settings
 from holdfast.activities.authority.basis import Basis
 from holdfast.activities.authority.keys import Keys
 from holdfast.activities.capabilities import Capabilities, CapabilityActivities
@@ -65,10 +64,6 @@ from holdfast.workflows.switches import HoldfastSwitches
 
 if __name__ == "worker":  # as "__mp_main__" it is where synchronous tools run
     raise ImportError("import it as holdfast.worker")
-
-# Objects between two looks for cycles: looking after every 700, as Python does, takes half of the
-# time when thousands of messages arrive in one workflow task.
-GC_THRESHOLDS = (20_000, 10, 10)
 
 # A run whose worker was killed waits this long before any worker may take it over.
 STICKY_TIMEOUT = timedelta(seconds=2)
@@ -167,6 +162,7 @@ async def run_worker(
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
         )
         await stack.enter_async_context(runner.run_worker(worker))
+        await stack.enter_async_context(memory.giving_back())
         yield task_queue
 
 
@@ -365,8 +361,7 @@ async def serve(name: str) -> None:
     """Work for one app until the process is told to stop. Raises HoldfastError if it can't."""
     logs.configure(Redactor(settings.KnownSecrets(CREDENTIALS)).text)
     app = load_app(name)
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    memory.settle()
     client = await connect()
     secrets = build_known_secrets(app, find_secrets(client))
     logs.configure(Redactor(secrets).text, stacks=app.codec is None)

@@ -84,8 +84,10 @@ def _working(kind: str, client: Client, queue: str) -> AbstractAsyncContextManag
 
         return build_raw_worker(client, queue)
     from bench.app import app
+    from holdfast import memory
     from holdfast.worker import run_worker
 
+    memory.settle()
     cached = 0 if kind == "uncached" else 256
     return run_worker(client, app, task_queue=queue, cached_transcripts=cached)
 

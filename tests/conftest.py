@@ -20,8 +20,8 @@ from temporalio.testing import WorkflowEnvironment
 from holdfast import settings
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.dev_server import dev_server
+from holdfast.memory import GC_THRESHOLDS
 from holdfast.tools.sandbox.sandbox import Sandbox
-from holdfast.worker import GC_THRESHOLDS
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_adapters_at, serving
 from tests.memory.runs import MemoryRuns
