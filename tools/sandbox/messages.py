@@ -88,7 +88,7 @@ class Refused:
 class Raised:
     """The tool raised something that nobody expects."""
 
-    error: Annotated[str, Field(pattern=r"^\w{1,100}$")]
+    error: Annotated[str, Field(pattern=r"^\w+$", max_length=100)]
     message: Reason
     stack: Reason = ""
     kind: Literal["raised"] = "raised"
