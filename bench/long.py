@@ -11,6 +11,7 @@ from bench.samples import Handle, Subject, ready
 from holdfast.contracts.budget import UsageReport
 
 _MEGABYTE = 1_000_000
+_LAST = 10
 _NEAR_CUT = 14_700
 """Events; a run of the app goes on in a new execution after 15,000."""
 _HEAD = f"{'steps':>14}{'ms each':>10}{'CPU ms each':>13}{'memory, MB':>12}"
@@ -26,14 +27,17 @@ async def long(client: Client, steps: int) -> None:
         handle = await subject.start(client, steps)
         cpu, began, before = worker.cpu_seconds(), time.perf_counter(), 0
         for tenth in range(1, 11):
-            taken = await _await_steps(handle, steps * tenth // 10)
+            if tenth < _LAST:
+                taken = await _await_steps(handle, steps * tenth // 10)
+            else:  # who asks a run that is over has it built anew
+                await client.get_workflow_handle(handle.id).result()
+                taken = steps
             now, used = time.perf_counter(), worker.cpu_seconds()
             ms, cpu_ms = ((now - began) * 1000, (used - cpu) * 1000)
             memory = worker.memory_bytes() / _MEGABYTE
             each = f"{ms / (taken - before):10.1f}{cpu_ms / (taken - before):13.2f}"
             print(f"{taken:14,}{each}{memory:12.1f}", flush=True)
             cpu, began, before = used, now, taken
-        await client.get_workflow_handle(handle.id).result()
 
 
 async def _await_steps(handle: Handle, wanted: int) -> int:
