@@ -13,7 +13,7 @@ import time
 
 from temporalio.client import Client
 
-from bench import delegation, live, long, recovery, replay, sdks, sessions, start, steps
+from bench import delegation, live, long, recovery, replay, scale, sdks, sessions, start, steps
 from bench.decisions import decisions, looks
 from bench.goals import Tally
 from bench.processes import server
@@ -31,8 +31,8 @@ PARTS = (
     "sessions",
     "delegation",
 )
-LONG = "long"
-"""A run of 10,000 steps, which takes minutes by itself: measured when it is asked for."""
+LONG, SCALE = "long", "scale"
+"""A run of 10,000 steps, and 2,000 runs that wait: each takes minutes, and is asked for."""
 
 
 def _arguments() -> argparse.Namespace:
@@ -40,10 +40,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         nargs="+",
-        choices=(*PARTS, LONG),
+        choices=(*PARTS, LONG, SCALE),
         default=PARTS,
         metavar="PART",
-        help=" ".join((*PARTS, LONG)),
+        help=" ".join((*PARTS, LONG, SCALE)),
     )
     parser.add_argument(
         "--lengths", nargs="+", type=int, default=[10, 50, 200, 1000], help="steps of lone runs"
@@ -54,6 +54,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--replay-steps", type=int, default=1000)
     parser.add_argument("--messages", type=int, default=1000, help="of one long session")
     parser.add_argument("--long-steps", type=int, default=10_000, help="of one long run")
+    parser.add_argument("--waiting", type=int, default=2000, help="runs that wait for people")
+    parser.add_argument(
+        "--working", type=int, default=200, help="runs that work at once, of scale"
+    )
     return parser.parse_args()
 
 
@@ -101,6 +105,8 @@ async def _at_length(client: Client, given: argparse.Namespace) -> None:
         await sessions.sessions(client, given.messages)
     if LONG in given.only:
         await long.long(client, given.long_steps)
+    if SCALE in given.only:
+        await scale.scale(client, given.waiting, given.working)
 
 
 if __name__ == "__main__":

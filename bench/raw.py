@@ -74,6 +74,35 @@ class RawSession:
         return {"state": "done" if done else "working"}
 
 
+RAW_WAITING = "RawWaiting"
+
+
+@workflow.defn(name=RAW_WAITING)
+class RawWaiting:
+    """Asks a model, and does what that wants once a person has approved it."""
+
+    def __init__(self) -> None:
+        self._asked = self._approved = False
+
+    @workflow.run
+    async def run(self) -> str:
+        """Wait for the person."""
+        call = await workflow.execute_activity(model, 1, start_to_close_timeout=TIMEOUT)
+        self._asked = True
+        await workflow.wait_condition(lambda: self._approved)
+        await workflow.execute_activity(
+            read_record, call["number"], start_to_close_timeout=TIMEOUT
+        )
+        return "ok"
+
+    @workflow.update
+    async def decide(self, said: dict[str, str]) -> dict[str, str]:
+        """Hear the person."""
+        await workflow.wait_condition(lambda: self._asked)
+        self._approved = True
+        return said
+
+
 @workflow.defn
 class RawParent:
     """As many child workflows as its argument says, each of one step."""
@@ -93,6 +122,6 @@ def build_raw_worker(client: Client, task_queue: str) -> Worker:
     return Worker(
         client,
         task_queue=task_queue,
-        workflows=[RawLoop, RawParent, RawSession],
+        workflows=[RawLoop, RawParent, RawSession, RawWaiting],
         activities=[model, read_record],
     )
