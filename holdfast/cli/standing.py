@@ -1,5 +1,6 @@
 """Where one run stands."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -114,20 +115,19 @@ class RunView(Contract):
 
 async def view(run: Run) -> RunView:
     """Return where a run stands; raises HoldfastError when there is no such run."""
-    description = await run.describe()
-    if description.status is WorkflowExecutionStatus.RUNNING:
+    if (await run.describe()).status is WorkflowExecutionStatus.RUNNING:
         with suppress(NoWorker):
             return await _ask_worker(run)
     return read_view(read_trace(await run.history()))
 
 
 async def _ask_worker(run: Run) -> RunView:
-    status, usage = await run.status(), await run.usage()
+    status, usage, history = await asyncio.gather(run.status(), run.usage(), run.history())
     requests: tuple[Request, ...] = ()
     if status.waits_for:
         with suppress(NoWorker):  # it came as far as the rest
             requests = await run.pending()
-    return build_view(read_trace(await run.history()), status, usage, requests)
+    return build_view(read_trace(history), status, usage, requests)
 
 
 def show_view(out: Screen, shown: RunView) -> None:
