@@ -12,7 +12,7 @@ from temporalio.service import TLSConfig
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import one_line
-from holdfast.workflows.payloads import EncodedFailureConverter, data_converter
+from holdfast.workflows.payloads import EncodedFailureConverter, TolerantCodec, data_converter
 
 DEFAULT_ADDRESS = "localhost:7233"
 
@@ -81,7 +81,9 @@ def _convert_with(codec: PayloadCodec | None) -> DataConverter:
     if codec is None:
         return data_converter
     return replace(
-        data_converter, payload_codec=codec, failure_converter_class=EncodedFailureConverter
+        data_converter,
+        payload_codec=TolerantCodec(codec),
+        failure_converter_class=EncodedFailureConverter,
     )
 
 

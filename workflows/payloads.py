@@ -1,6 +1,7 @@
 """How values become payloads: JSON, of a size that every server takes, or a clear error."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import zip_longest
 
 from google.protobuf.message import Message
@@ -16,6 +17,7 @@ from temporalio.converter import (
     CompositePayloadConverter,
     DataConverter,
     DefaultFailureConverter,
+    PayloadCodec,
     PayloadConverter,
 )
 
@@ -105,6 +107,43 @@ class EncodedFailureConverter(TolerantFailureConverter):
 
     def __init__(self) -> None:
         super().__init__(encode_common_attributes=True)
+
+
+_OWN = Payload(metadata={"encoding": b"json/plain"}, data=b'"read by who wrote it"')
+
+_UNREADABLE = Payload(metadata={"encoding": b"binary/unreadable"})
+
+
+class TolerantCodec(PayloadCodec):
+    """
+    An app's codec, for which what it can't read is what nobody can read.
+
+    Left to the SDK, one signal of rubbish would fail the workflow task of its run for ever. One
+    that can't read what it has just written has no keys for the moment, so that is tried again.
+    """
+
+    def __init__(self, codec: PayloadCodec) -> None:
+        self._codec = codec
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Write payloads as the codec does."""
+        return await self._codec.encode(payloads)
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Read payloads; each that can't be read is one of an encoding that nobody knows."""
+        try:
+            return await self._codec.decode(payloads)
+        except Exception:  # noqa: BLE001 -- a codec of an app raises whatever its libraries do
+            found = [await self._decode_one(payload) for payload in payloads]
+        return [one for some in found for one in some]
+
+    async def _decode_one(self, payload: Payload) -> list[Payload]:
+        with suppress(Exception):
+            return await self._codec.decode([payload])
+        await self._codec.decode(await self._codec.encode([_OWN]))
+        with suppress(Exception):
+            return await self._codec.decode([payload])
+        return [_UNREADABLE]
 
 
 def _strip_details(failure: Failure) -> Failure:

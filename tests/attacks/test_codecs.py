@@ -1,0 +1,123 @@
+"""Whoever may signal sends a run what its app's codec can't read."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from temporalio.api.common.v1 import Payload, Payloads, WorkflowExecution, WorkflowType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    SignalWorkflowExecutionRequest,
+    StartWorkflowExecutionRequest,
+)
+from temporalio.client import Client
+from temporalio.converter import PayloadCodec
+
+from holdfast import Agent, App, HoldfastError
+from holdfast.testing import call
+from holdfast.trace.reader import read_trace
+from holdfast.workflows.payloads import TolerantCodec
+from tests.attacks.test_regulated import working
+from tests.holdfast.test_client import Packed, asked
+from tests.sample import lines, send, told
+
+RUBBISH = Payload(metadata={"encoding": b"binary/packed"}, data=b"rubbish")
+PLAIN = Payload(metadata={"encoding": b"json/plain"}, data=b'{"text": "red"}')
+
+
+async def shout(client: Client, run_id: str, name: str, *payloads: Payload) -> None:
+    """Send a signal as it is."""
+    await client.workflow_service.signal_workflow_execution(
+        SignalWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=run_id),
+            signal_name=name,
+            input=Payloads(payloads=payloads),
+        )
+    )
+
+
+def sending(log: Path) -> App:
+    script = [call("send", log=str(log), text="hi"), told]
+    agent = Agent(name="it", instructions="Send.", models=["scripted:it"], tools=[send])
+    return App(agents=[agent], scripts={"it": script}, codec=Packed())
+
+
+async def test_no_rubbish_locks_an_approval_out(client: Client, tmp_path: Path) -> None:
+    """It is refused like any word that nobody can read, and what is read of the run is whole."""
+    log = tmp_path / "sent"
+    async with working(client, sending(log)) as (holdfast, queue):
+        run = await holdfast.start("it", "go", queue=queue)
+        request = await asked(run)
+        for name in ("steer", "approval", "nonsense"):
+            await shout(client, run.id, name, RUBBISH)
+            await shout(client, run.id, name, RUBBISH, PLAIN)
+        await run.approve(request.request_id, approver="zoe")
+        result, status = await run.result(), await run.status()
+        trace = read_trace(await run.history())
+
+    assert (result.status, status.refused_total) == ("completed", 6)
+    assert len(lines(log)) == 1
+    assert trace.status == "completed"
+
+
+async def test_a_start_with_rubbish_ends(client: Client, tmp_path: Path) -> None:
+    """It fails on one line, as one with any other payload that nobody here could have written."""
+    async with working(client, sending(tmp_path / "sent")) as (holdfast, queue):
+        run_id = f"run-{uuid4().hex}"
+        await client.workflow_service.start_workflow_execution(
+            StartWorkflowExecutionRequest(
+                namespace=client.namespace,
+                workflow_id=run_id,
+                workflow_type=WorkflowType(name="AgentRun"),
+                task_queue=TaskQueue(name=queue),
+                input=Payloads(payloads=[RUBBISH]),
+                request_id=uuid4().hex,
+            )
+        )
+        with pytest.raises(HoldfastError, match="can't be read"):
+            await holdfast.run(run_id).result()
+
+
+class Strict(PayloadCodec):
+    """Reads nothing but what it has written, and that only while it has its key."""
+
+    has_key = True
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        sealed = (b"sealed " + payload.SerializeToString() for payload in payloads)
+        return [Payload(data=data) for data in sealed]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        if not self.has_key:
+            raise LookupError("no key")
+        return [Payload.FromString(self._open(payload.data)) for payload in payloads]
+
+    def _open(self, data: bytes) -> bytes:
+        if not data.startswith(b"sealed "):
+            raise ArithmeticError("not sealed")
+        return data.removeprefix(b"sealed ")
+
+
+async def test_what_a_codec_refuses_is_read_by_nobody() -> None:
+    """Not even where it would make sense without the codec; what stands beside it is read."""
+    (sealed,) = await Strict().encode([PLAIN])
+
+    read, refused = await TolerantCodec(Strict()).decode([sealed, PLAIN])
+
+    assert json.loads(read.data) == {"text": "red"}
+    assert refused == Payload(metadata={"encoding": b"binary/unreadable"})
+
+
+async def test_a_codec_without_its_key_is_waited_for() -> None:
+    """What it can't read for a moment isn't taken for rubbish: the task is tried again."""
+    codec = Strict()
+    (sealed,) = await codec.encode([PLAIN])
+    codec.has_key = False
+
+    with pytest.raises(LookupError):
+        await TolerantCodec(codec).decode([sealed])
+    codec.has_key = True
+    assert await TolerantCodec(codec).decode([sealed]) == [PLAIN]
