@@ -1,5 +1,7 @@
 """Of dozens of tools a turn is sent a few: what was looked for, what was used, what fits."""
 
+from time import process_time
+
 import pytest
 
 from holdfast import Agent, App, AppError, Risk, Tool, tool
@@ -135,6 +137,22 @@ def test_what_was_used_last_stays() -> None:
     assert choose_tools(steered)[1:] == ("tool_ccc", "tool_ddd")
     assert choose_tools(a_state(tools=CONTRACTS, tools_per_turn=len(CONTRACTS))) == ()
     assert choose_tools(a_state(tools=CONTRACTS)) == ()
+
+
+def test_no_number_of_searches_holds_a_worker_up() -> None:
+    """A model may look for two hundred things in a reply: the latest few say what it is sent."""
+    # GF-03
+    words = " ".join(f"word{number}" for number in range(60))
+    tools = [a_contract(f"tool_{number:03}", description=words) for number in range(300)]
+    calls = tuple(a_call("find_tools", words=f"nothing {number}") for number in range(200))
+    turns = [AssistantTurn(model="m", calls=calls) for _ in range(10)]
+    state = a_state(tools=(a_contract("find_tools"), *tools), tools_per_turn=20)
+    began = process_time()
+
+    chosen = choose_tools(append_items(state, *turns))
+
+    assert len(chosen) == 20
+    assert process_time() - began < 2
 
 
 def test_a_name_counts_for_more_than_a_description() -> None:
