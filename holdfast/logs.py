@@ -18,6 +18,7 @@ from temporalio.runtime import (
 )
 
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines
 from holdfast.settings import LogSettings
 from holdfast.workflows.log import FIELDS
@@ -31,6 +32,9 @@ STACK = "stack"
 
 _OF_RUNS = ("run_id", "turn", "call_id")
 """The fields by which a line is found, and that stand first."""
+
+_PLACE = Pattern(r' *File "[^"]+\.pyc?", line [0-9]+, in [\w<>.]+')
+"""As Python writes a frame; what was raised may have a line of its own that begins like one."""
 
 _COLOURS = {"warning": "33", "error": "31", "critical": "31"}
 
@@ -120,8 +124,7 @@ class _Renderer:
 
 def _select_places(stack: str) -> str:
     """Return the lines of a stack that say where it was, without those that quote."""
-    places = (line for line in stack.splitlines() if line.lstrip().startswith('File "'))
-    return "\n".join(places)
+    return "\n".join(line for line in stack.splitlines() if _PLACE.fits(line))
 
 
 def _pairs(event: Mapping[str, object]) -> Iterator[str]:

@@ -131,10 +131,9 @@ class TolerantCodec(PayloadCodec):
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Read payloads; each that can't be read is one of an encoding that nobody knows."""
-        try:
+        with suppress(Exception):  # a codec of an app raises whatever its libraries do
             return await self._codec.decode(payloads)
-        except Exception:  # noqa: BLE001 -- a codec of an app raises whatever its libraries do
-            found = [await self._decode_one(payload) for payload in payloads]
+        found = [await self._decode_one(payload) for payload in payloads]
         return [one for some in found for one in some]
 
     async def _decode_one(self, payload: Payload) -> list[Payload]:

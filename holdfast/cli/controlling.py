@@ -100,9 +100,8 @@ async def close(
 @blocking
 async def cancel(run: options.RunId, *, reason: Reason = None) -> None:
     """Cancel a run: tools that run are told to end, nothing new begins."""
-    why = f": {reason}" if reason else ""
     asked = (await options.connect()).run(run)
-    await asked.cancel(reason=f"asked for by {options.login()}{why}")
+    await asked.cancel(reason=reason or "", by=options.login())
     screen.tell(f"{run} is being cancelled")
 
 

@@ -203,11 +203,14 @@ class Run:
         """
         await self.signal("stop", build(StopSignal, reason=reason, by=by))
 
-    async def cancel(self, *, reason: str = "") -> None:
-        """Cancel the run: tools that run are told to end, nothing new begins."""
+    async def cancel(self, *, reason: str = "", by: str | None = None) -> None:
+        """Cancel the run: tools are told to end, nothing new begins. No codec reaches a reason."""
+        if reason and self._client.data_converter.payload_codec is not None:
+            raise HoldfastError("no codec reaches why a run is cancelled: leave the reason out")
+        said = ": ".join(filter(None, (f"asked for by {by}" if by else "", reason)))
         await self.describe_open()
         try:
-            await self._client.get_workflow_handle(self.id).cancel(reason=reason)
+            await self._client.get_workflow_handle(self.id).cancel(reason=said)
         except RPCError as error:
             raise translate_error(error, self._client, self.id) from None
 

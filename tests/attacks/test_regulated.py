@@ -72,6 +72,8 @@ async def find_patient(number: str) -> str:
     """Look a patient up by a number."""
     if number == "none":
         raise KeyError(f"nobody like {MARK}")
+    if number == "listed":
+        raise RuntimeError(f'found\n  File "{MARK}.txt", line 1, in a list')
     return f"{number} is {MARK}"
 
 
@@ -100,6 +102,7 @@ TOOLS: list[Tool] = [find_patient, shorten, write_letter, ask_user]
 DOCTOR: Script = [
     call("find_patient", number=MARK),
     call("find_patient", number="none"),
+    call("find_patient", number="listed"),
     call("shorten", name=MARK),
     call("shorten", name="none"),
     call("delegate_to_nurse", goal=f"ask {MARK}"),
@@ -216,12 +219,27 @@ async def test_no_word_of_a_regulated_run_stands_outside_of_its_codec(
     assert MARK in str(trace)
     assert "approval:req-1" in str(waiting)
     assert f"doctor: {run.id}" in labels
-    assert {"call_1_1", "call_3_1", "turn 1 · scripted:doctor · turn"} <= set(labels)
+    assert {"call_1_1", "call_4_1", "turn 1 · scripted:doctor · turn"} <= set(labels)
     assert [one for one in labels if MARK in one] == []
     assert MARK.encode() not in raw
     assert (b"req-1" in notices, MARK.encode() in notices) == (True, False)
     assert "activity.raised" in logged.getvalue()
     assert [line for line in logged.getvalue().splitlines() if MARK in line] == []
+
+
+async def test_why_it_is_cancelled_is_told_to_no_server(client: Client) -> None:
+    """No codec reaches that: who cancels gives no reason, and is named."""  # HT-04 PP-05
+    async with working(client, an_app()) as (holdfast, queue):
+        run = await holdfast.start("doctor", f"help {MARK}", queue=queue)
+        await asked(run)
+        with pytest.raises(HoldfastError, match="leave the reason out"):
+            await run.cancel(reason=MARK)
+        await run.cancel(by="zoe")
+        with pytest.raises(HoldfastError, match="cancelled"):
+            await run.result()
+        raw = await read_raw(client, run.id)
+
+    assert (b"asked for by zoe" in raw, MARK.encode() in raw) == (True, False)
 
 
 async def next_request(run: Run, before: str) -> str:
