@@ -35,6 +35,7 @@ def test_errors_are_in_their_tree() -> None:
     assert defined == defined & set(re.findall(r"\w+", errors.__doc__ or ""))
 
 
+@pytest.mark.slow
 def test_contracts_are_frozen() -> None:
     """Nobody changes a contract once it is made."""
     modules = [module(path) for path in product() if path.parts[0] == "contracts"]

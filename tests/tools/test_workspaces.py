@@ -313,10 +313,10 @@ def test_a_damaged_snapshot(
     assert [path.name for path in (home / "workspaces").iterdir()] == [as_file_name(RUN)]
 
 
+@pytest.mark.slow
 def test_dying_while_it_is_filled(home: Path, workspaces: Workspaces, project: Path) -> None:
     """Killed at any step, a workspace has nothing of a project or all of it."""
-    whole = tree(project)
-    died = 0
+    whole, died = tree(project), 0
     for _ in deaths(home, partial(Workspaces.fill, run=RUN, folder=project)):
         died += 1
         assert tree(workspaces.ensure(RUN)) in ({}, whole)
@@ -328,11 +328,11 @@ def test_dying_while_it_is_filled(home: Path, workspaces: Workspaces, project: P
     assert died > 15
 
 
+@pytest.mark.slow
 def test_dying_while_it_is_kept(home: Path, workspaces: Workspaces, project: Path) -> None:
     """Killed at any step, a snapshot can be made again, and gone back to."""
     workspaces.fill(RUN, project)
-    digest = workspaces.digest(RUN)
-    died = 0
+    digest, died = workspaces.digest(RUN), 0
     for _ in deaths(home, partial(Workspaces.snapshot, run=RUN)):
         died += 1
 
