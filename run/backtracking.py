@@ -4,15 +4,29 @@ from datetime import datetime
 
 from holdfast.contracts.bounds import MAX_APPROACH_CHARS
 from holdfast.contracts.control import Checkpoint, Compensation
+from holdfast.contracts.decisions import RunInSandbox
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
+from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import ItemRange, UserTurn
 from holdfast.contracts.usage import CallUsage
-from holdfast.run import escalations, gates, parts, tool_results
+from holdfast.run import escalations, gates, parts, tool_calls, tool_results
 from holdfast.run.transcript import append_items, halt, measure_context
+
+
+def wants_snapshot(state: RunState, batch: tuple[CallState, ...]) -> bool:
+    """Whether calls may change files of a project as nobody has kept them yet."""
+    return (
+        state.project is not None
+        and not state.effects.workspace
+        and any(
+            isinstance(call.decision, RunInSandbox) and not tool_calls.changes_nothing(state, call)
+            for call in batch
+        )
+    )
 
 
 def set_checkpoint(state: RunState, workspace: str) -> RunState:
@@ -24,7 +38,8 @@ def set_checkpoint(state: RunState, workspace: str) -> RunState:
         summary=state.conversation.summary,
         summarised_before=state.conversation.summarised_before,
     )
-    return state.with_approaches(checkpoint=place)
+    before = state.effects.workspace or workspace
+    return state.with_effects(workspace=before).with_approaches(checkpoint=place)
 
 
 def request_plan(state: RunState) -> RunState:

@@ -9,7 +9,7 @@ from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.state.phase import Closing, Stopping
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
-from holdfast.run import approvals, compaction, gates, tool_calls, verdicts
+from holdfast.run import approvals, backtracking, compaction, gates, tool_calls, verdicts
 from holdfast.run.limits import budgets, routing, triggers
 from holdfast.run.step import grading
 from holdfast.run.step.kinds import (
@@ -27,6 +27,7 @@ from holdfast.run.step.kinds import (
     Grade,
     Guard,
     Halt,
+    KeepWorkspace,
     MarkCheckpoint,
     OpenProject,
     Pause,
@@ -341,7 +342,7 @@ def _select_call_step(state: RunState, elapsed: float) -> Step:
     # Who judged them may have used what was left when they were counted.
     if stop := budgets.too_many_calls(state.agent.budget, state.ledger, len(batch)):
         return Halt(stop)
-    return RunTools(batch)
+    return KeepWorkspace() if backtracking.wants_snapshot(state, batch) else RunTools(batch)
 
 
 def _select_answer_step(state: RunState) -> Step:

@@ -109,6 +109,28 @@ def after_answer(
     return answers.withhold(state, tripped[0])
 
 
+def takes_files_back(state: RunState) -> bool:
+    """
+    Whether files go back with what else is taken back.
+
+    They stay where an answer is sent back for its words: nobody but the run sees its files before
+    it ends, and the next answer is about them.
+    """
+    verdict = state.answering.tripped
+    if verdict is None or gates.find_spec(state, verdict.guardrail).layer != "output":
+        return True
+    return not _may_answer_again(state, verdict)
+
+
+def _may_answer_again(state: RunState, verdict: GuardrailVerdict) -> bool:
+    """Whether a model, this one or the next, may try once more."""
+    tried = state.answering.output_retries
+    return _on_trip(state, verdict) == "retry" and (
+        tried < state.agent.max_output_retries
+        or fallbacks.after_rejections(state, tried + 1) is not None
+    )
+
+
 def after_compensation(state: RunState, undone: Compensation, now: datetime) -> RunState:
     """Have the model try again under the guardrail's constraints, or end the run blocked."""
     verdict = state.answering.tripped
@@ -122,16 +144,14 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
     )
     if state.is_ending:
         return state  # whoever ended the run meanwhile has ended it
-    if _on_trip(state, verdict) != "retry":
-        return block(state, verdict, now)
-    switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
-    if switched is None and state.answering.output_retries >= state.agent.max_output_retries:
-        if state.approaches.checkpoint is not None:
+    if not _may_answer_again(state, verdict):
+        if _on_trip(state, verdict) == "retry" and state.approaches.checkpoint is not None:
             told = answers.redact_reason(state, verdict)
             if told != verdict.reason:
                 state = append_items(state, _render_constraint(verdict, undone))
             return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
         return block(state, verdict, now)
+    switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
     state = _count_retry(
         switched or state.with_answering(output_retries=state.answering.output_retries + 1)
     )

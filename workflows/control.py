@@ -17,14 +17,15 @@ from holdfast.run.step.kinds import (
     ControlStep,
     Grade,
     Guard,
+    KeepWorkspace,
     MarkCheckpoint,
     OpenProject,
     Pause,
     RollBack,
     RunTier,
 )
-from holdfast.workflows import guarding, run_context, tool_call
-from holdfast.workflows.projects import mark_checkpoint, open_project, roll_back
+from holdfast.workflows import guarding, run_context
+from holdfast.workflows.projects import prepare_workspace, roll_back, take_back
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tiers import run_tier
 
@@ -44,12 +45,9 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
             await _ask_for_review(run, under_review, requirement)
         case Compensate():
             await _compensate(run)
-        case OpenProject():
+        case OpenProject() | KeepWorkspace() | MarkCheckpoint():
             with run.track_in_flight("workspace"):
-                await open_project(run)
-        case MarkCheckpoint():
-            with run.track_in_flight("workspace"):
-                await mark_checkpoint(run)
+                await prepare_workspace(run, step)
         case RollBack():
             await roll_back(run)
         case RunTier():
@@ -122,7 +120,7 @@ async def _ask_for_review(
 
 
 async def _compensate(run: RunContext) -> None:
-    undone = await tool_call.compensate(run)
+    undone = await take_back(run, files=tripwires.takes_files_back(run.state))
     before = run.state
     run.state = tripwires.after_compensation(before, undone, workflow.now())
     await run.record_switch(before, REJECTED)

@@ -25,7 +25,7 @@ from holdfast.run.tiers import (
     split_budget,
 )
 from holdfast.run.transcript import halt
-from holdfast.workflows import guarding, tool_call
+from holdfast.workflows import guarding, projects
 from holdfast.workflows.children import ChildTask, run_child, run_children
 from holdfast.workflows.log import log_warning
 from holdfast.workflows.run_context import RunContext
@@ -54,7 +54,7 @@ async def run_tier(run: RunContext) -> None:
             run.state = after_answer(run.state, agent, candidate)
         case TierStop(status, stop, taken_back):
             if taken_back:
-                stop = await tool_call.compensate_before_stop(run, stop)
+                stop = await projects.take_back_before_stop(run, stop)
             run.state = halt(run.state, stop, workflow.now(), status)
         case TierFailure(reason) as failed:
             run.state = after_failure(run.state, tier, failed)

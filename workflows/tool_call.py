@@ -6,7 +6,7 @@ What can't be undone is told, not hidden. Nobody is asked: each undo was ruled o
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
 from pydantic import TypeAdapter
 from temporalio import workflow
@@ -28,15 +28,17 @@ from holdfast.contracts.decisions import Decided, RunInSandbox
 from holdfast.contracts.delegation.workers import FindWorker
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
-from holdfast.contracts.stops import Stop
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import RetryRule, Risk, ToolContract
-from holdfast.run import tool_results, tripwires
+from holdfast.run import tool_results
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.run_context import RunContext, is_cancellation, wait_for_resume
+
+Files: TypeAlias = Literal["restored", "standing", "kept"]
+"""What becomes of the workspace where effects are taken back; it may be kept until later."""
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
 _RESULT_TYPE = cast("type[ToolSuccess | ToolFailure]", ToolResult)
@@ -226,12 +228,12 @@ def _grant(asked: CallState) -> Grant | None:
     return asked.decision.grant if isinstance(asked.decision, RunInSandbox) else None
 
 
-async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Compensation:
+async def compensate(run: RunContext, files: Files) -> Compensation:
     """
     Take back the effects of the run and its parts in reverse order; what can't be, stands.
 
     None is begun while the run is suspended, nor after it was cancelled or stopped.
-    What changed nothing but the workspace is taken back by restoring that.
+    What changed nothing but the workspace is taken back by restoring that, or kept for later.
     Whenever the run ends meanwhile, its state says what stands; nobody knows it of the one that is
     being taken back.
     """
@@ -239,15 +241,17 @@ async def compensate(run: RunContext, *, workspace_restored: bool = False) -> Co
     not_undone: list[str] = []
     await _wait_until_over(run)
     for index, effect in reversed(tuple(enumerate(run.state.effects.done))):
-        if effect.reported:
+        its_own = effect.local and not effect.part
+        if effect.reported or (its_own and files == "kept"):
             continue
         if not effect.local:
             await wait_for_resume(run)
         if run.state.stop_by_person is not None:
             break
         if effect.local:
-            restored = workspace_restored and not effect.part
-            flaw = "" if restored else " (it stays in the run's own workspace)"
+            flaw = (
+                "" if its_own and files == "restored" else " (it stays in the run's own workspace)"
+            )
         else:
             flaw = await _undo_effect(run, index, effect)
         left = [effect.with_(reported=True)] if flaw else []
@@ -279,13 +283,6 @@ async def _wait_until_over(run: RunContext) -> None:
             timeout=longest,
             timeout_summary="until what may have happened can't be under way",
         )
-
-
-async def compensate_before_stop(run: RunContext, stop: Stop) -> Stop:
-    """Take back what is left of a run that one of its parts has ended; say what couldn't be."""
-    undone = await compensate(run)
-    run.state = tool_results.record_compensation(run.state, undone)
-    return tripwires.with_losses(stop, undone.not_undone)
 
 
 async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:

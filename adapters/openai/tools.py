@@ -14,8 +14,13 @@ HOSTED_TOOLS: Mapping[str, str] = {
     "web_search": "web_search",
     "file_search": "file_search",
     "code_execution": "code_interpreter",
+    "image_generation": "image_generation",
 }
-_MORE_FIELDS: Mapping[str, JsonObject] = {"code_execution": {"container": {"type": "auto"}}}
+_MORE_FIELDS: Mapping[str, JsonObject] = {
+    "code_execution": {"container": {"type": "auto"}},
+    # A picture stands in the reply, which history holds: a PNG would be too large for it.
+    "image_generation": {"output_format": "jpeg", "output_compression": 50},
+}
 
 
 def declare(prefix: Prefix) -> list[JsonValue]:

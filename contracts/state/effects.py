@@ -20,6 +20,7 @@ class EffectRecordChange(TypedDict, total=False):
     known: tuple[KnownEffect, ...]
     recorded: tuple[RecordedResult, ...]
     compensation: Compensation | None
+    workspace: str
 
 
 class EffectRecord(Contract):
@@ -30,7 +31,8 @@ class EffectRecord(Contract):
     are fingerprints of writes of which nobody knows whether they happened. `known` is what was
     done before this run began, which it doesn't do again, `recorded` what answers the calls of a
     dry fork. Something is `lost` of that, of what its parts did or of `unresolved` where there was
-    no room to keep all.
+    no room to keep all. `workspace` is the digest of its files before the first call that may have
+    changed them; empty where none has.
     """
 
     done: tuple[Effect, ...] = ()
@@ -40,6 +42,7 @@ class EffectRecord(Contract):
     known: tuple[KnownEffect, ...] = ()
     recorded: tuple[RecordedResult, ...] = Field(default=(), exclude_if=not_)
     compensation: Compensation | None = None
+    workspace: str = Field(default="", exclude_if=not_)
 
     def with_(self, **changes: Unpack[EffectRecordChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -287,7 +287,11 @@ def _reset_work(state: RunState) -> RunState:
             approaches=Approaches(),
         )
         .with_effects(
-            known=parts.build_session_effects(state), done=(), forgotten=0, compensation=None
+            known=parts.build_session_effects(state),
+            done=(),
+            forgotten=0,
+            compensation=None,
+            workspace="",
         )
         .with_oversight(requests=(), reviewed=(), releases=(), acknowledged=())
         .with_conversation(steers=(), unread=0, failed_summaries=0)

@@ -93,6 +93,10 @@ class OpenProject(NamedTuple):
     """Fill the workspace, and read what the project says about itself."""
 
 
+class KeepWorkspace(NamedTuple):
+    """Keep the files as they are, before a call that may change them."""
+
+
 class MarkCheckpoint(NamedTuple):
     """Note where to go back to."""
 
@@ -142,6 +146,7 @@ ControlStep: TypeAlias = (
     | AskForReview
     | Compensate
     | OpenProject
+    | KeepWorkspace
     | MarkCheckpoint
     | RollBack
     | RunTier

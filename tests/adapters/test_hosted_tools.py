@@ -41,7 +41,7 @@ async def test_they_may_run_where_they_are_declared(
     provider: ProviderServer, adapter: ProviderAdapter, samples: Samples
 ) -> None:
     """A tool that the adapter says it has is one that the model may call, under its type."""
-    # HT-02
+    # HT-01 HT-02
     for name, kind in adapter.hosted_tools.items():
         asked, notes = await understood(provider, adapter, samples, asking(samples, name))
 

@@ -110,7 +110,7 @@ def well_said(tongue: Tongue) -> list[JsonObject]:
         tongue.calls("find_order", both[0]),
         tongue.words(json.dumps(CLAIM)),
         tongue.calls("find_order", *both, thought=True),
-        *map(tongue.words, (RESULTS, "yes", "heron-41", "yes", "yes")),
+        *map(tongue.words, (RESULTS, "yes", "heron-41", "yes", "yes", "yes")),
     ]
 
 
@@ -147,6 +147,7 @@ async def test_an_endpoint_that_does_it_all(provider: ProviderServer, dialect: D
                 "hosted web_search": "ok",
                 "hosted file_search": "lacking",
                 "hosted code_execution": "ok",
+                "hosted image_generation": "ok",
             },
             "openai-chat": {
                 "reasoning items": "lacking",

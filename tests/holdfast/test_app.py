@@ -191,7 +191,9 @@ LOOK = _look()
             id="a hosted tool twice",
         ),
         pytest.param(
-            {"hosted": [HostedTool(name="refund")]}, "no provider hosts 'refund'", id="not hosted"
+            {"hosted": [HostedTool(name="mcp")]},
+            "no provider hosts 'mcp'",
+            id="not hosted",  # HT-01
         ),
         pytest.param(
             {"settings": ModelSettings(tool_choice="look")},

@@ -70,10 +70,11 @@ from holdfast.workflows.inbound.signals import end_workflow_task
 from holdfast.workflows.log import log_event, log_start
 from holdfast.workflows.model_calls import run_model_call
 from holdfast.workflows.notifications import notify
+from holdfast.workflows.projects import take_back_before_stop
 from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
 from holdfast.workflows.sessions import steps as session_steps
 from holdfast.workflows.sessions.closing import archive_conversation, archive_session
-from holdfast.workflows.tool_call import compensate_before_stop, run_tool
+from holdfast.workflows.tool_call import run_tool
 
 
 class StepLoop:
@@ -301,7 +302,7 @@ class StepLoop:
         stop = tool_results.find_failed_duty(self._run.state, ran)
         if stop is None or self._run.state.is_ending:
             return
-        stop = await compensate_before_stop(self._run, stop)
+        stop = await take_back_before_stop(self._run, stop)
         self._run.state = halt(self._run.state, stop, workflow.now(), "failed")
 
     async def _send_back(

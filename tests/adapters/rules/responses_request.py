@@ -132,13 +132,21 @@ class FileSearch(Strict):
     vector_store_ids: Annotated[list[str], Field(min_length=1)]
 
 
+class ImageGeneration(Strict):
+    type: Literal["image_generation"]
+    output_format: Literal["png", "webp", "jpeg"] | None = None
+    output_compression: Annotated[int, Field(ge=0, le=100)] | None = None
+    quality: Literal["low", "medium", "high", "auto"] | None = None
+
+
 Tool: TypeAlias = Annotated[
-    FunctionTool | WebSearch | CodeInterpreter | FileSearch, Field(discriminator="type")
+    FunctionTool | WebSearch | CodeInterpreter | FileSearch | ImageGeneration,
+    Field(discriminator="type"),
 ]
 
 
 class ToolChoice(Strict):
-    type: Literal["function", "web_search", "code_interpreter", "file_search"]
+    type: Literal["function", "web_search", "code_interpreter", "file_search", "image_generation"]
     name: str | None = None
 
 
