@@ -286,7 +286,7 @@ async def test_the_command_reports_an_endpoint(provider: ProviderServer) -> None
     assert (table.code, data.code, refused.code, nobody.code) == (0, 0, 1, 1)
     assert re.search(r"^schema +ok +arguments fit, to the last digit$", table.out, re.MULTILINE)
     last = table.out.splitlines()[-1]
-    assert re.fullmatch(r"openai:gpt-5\.2: 13 requests, 13200 tokens, \$\d\.\d{4}", last)
+    assert re.fullmatch(r"openai:gpt-5\.2: 14 requests, 14300 tokens, \$\d\.\d{4}", last)
     report = ProbeReport.model_validate(data.json)
     assert (report.answered_by, report.is_fit) == ("openai:gpt-5.2-2025-12-11", True)
     assert refused.json["answered_by"] is None
