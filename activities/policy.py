@@ -186,6 +186,7 @@ class PolicyActivities:
         return Rulings(
             rulings=fit_into_payload(tuple(rulings)),
             trust=asked.trust,
+            caller=asked.caller,
             lapsed=find_lapsed_reviews(asked.reviews, trust, asked.now),
             policy=self._environment.policy.digest,
             signed=tuple(self._environment.policy.signals),
@@ -319,8 +320,8 @@ class PolicyActivities:
         self, asked: AuthorizeCalls, call: ToolCall, tool: Tool, known: _CurrentFacts
     ) -> DecisionFacts:
         return DecisionFacts(
-            tenant=asked.tenant,
-            actor=asked.actor,
+            caller=asked.caller,
+            metadata=asked.metadata,
             agent=asked.agent,
             path=asked.path,
             without_risks=asked.without_risks,

@@ -6,7 +6,7 @@ from itertools import accumulate
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from holdfast.contracts.approvals import ApprovalRecord, Requirement, Review
 from holdfast.contracts.base import Contract, JsonObject, digest
@@ -28,7 +28,7 @@ from holdfast.contracts.calls import (
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.delegation.ceilings import RisksWithout
 from holdfast.contracts.signals import SignedSignal
-from holdfast.contracts.texts import clip_chars, cut_with_note
+from holdfast.contracts.texts import clip_chars, cut_with_note, normalize_domain
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import Trust
 
@@ -246,6 +246,20 @@ class AuthorizeCallsChange(TypedDict, total=False):
     now: datetime
 
 
+DEFAULT_TENANT, DEFAULT_ACTOR = "default", "anonymous"
+"""On whose behalf a run works that was started for nobody in particular."""
+
+
+class Caller(Contract):
+    """For whom calls are made, as the run's starter said; what nobody said is an empty text."""
+
+    tenant: str = Field(default=DEFAULT_TENANT, exclude_if=DEFAULT_TENANT.__eq__)
+    actor: str = Field(default=DEFAULT_ACTOR, exclude_if=DEFAULT_ACTOR.__eq__)
+    session: str = Field(default="", exclude_if=not_)
+    domain: Annotated[str, AfterValidator(normalize_domain)] = Field(default="", exclude_if=not_)
+    task_kind: str = Field(default="", exclude_if=not_)
+
+
 class AuthorizeCalls(Contract):
     """
     Input of the activity `authorize`: the calls of a turn, with what a decision depends on.
@@ -270,8 +284,8 @@ class AuthorizeCalls(Contract):
     agent: str
     path: tuple[str, ...] = Field(default=(), exclude_if=not_)
     without_risks: RisksWithout = ()
-    tenant: str
-    actor: str
+    caller: Caller
+    metadata: JsonObject = Field(default_factory=dict, exclude_if=not_)
     calls: tuple[AnyCall, ...]
     filled: Mapping[str, JsonObject] = Field(
         default_factory=dict[str, JsonObject], exclude_if=not_
@@ -304,11 +318,12 @@ class Rulings(Contract):
     the digest of the policy that decided; without one, the risk classes' defaults did.
     `execution` is the one in which it decided, as the server says. `lapsed` are the reviews whose
     approvals count no more, by their requests' ids. `signed` signals take a signature. `trust` is
-    that of what the model had read when it asked.
+    that of what the model had read when it asked, `caller` for whom.
     """
 
     rulings: tuple[Ruling, ...]
     trust: Trust | None = Field(default=None, exclude_if=not_)
+    caller: Caller = Field(default=Caller(), exclude_if=Caller().__eq__)
     lapsed: tuple[str, ...] = Field(default=(), exclude_if=not_)
     execution: str
     policy: str = Field(default="", exclude_if=not_)

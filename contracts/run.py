@@ -32,6 +32,7 @@ from holdfast.contracts.control import (
     Triggers,
     Waiting,
 )
+from holdfast.contracts.decisions import DEFAULT_ACTOR, DEFAULT_TENANT
 from holdfast.contracts.delegation.ceilings import Ceiling, RisksWithout, ToolsWithout
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.model import (
@@ -87,8 +88,8 @@ class RunMetadata(Contract):
     """
 
     agent: AgentName
-    tenant: Tenant = "default"
-    actor: Annotated[str, Field(min_length=1, max_length=200)] = "anonymous"
+    tenant: Tenant = DEFAULT_TENANT
+    actor: Annotated[str, Field(min_length=1, max_length=200)] = DEFAULT_ACTOR
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     strategy: Strategy = "stateless"
     task_kind: Annotated[str, Field(min_length=1, max_length=100)] | None = None

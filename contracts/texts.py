@@ -204,3 +204,8 @@ def _is_in(ranges: Iterable[range], character: str) -> bool:
 
 def _is_mark(character: str) -> bool:
     return unicodedata.category(character) in _MARK_CATEGORIES
+
+
+def normalize_domain(domain: str) -> str:
+    """Return the name of a domain as it is compared, however somebody wrote it."""
+    return domain.strip().casefold()

@@ -1,13 +1,17 @@
 """One call that is to be decided, with everything that the decision depends on."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple, Self, cast
 
+from pydantic import JsonValue
+
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall, fingerprint_effect
+from holdfast.contracts.decisions import Caller
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.contracts.transcript import Trust
@@ -34,6 +38,7 @@ class DecisionFacts(NamedTuple):
     """
     What a decision depends on beside the call: on whose behalf it is, and what happened before.
 
+    `metadata` is what the run's starter attached.
     `approvals` are those of the whole turn, of which only those that are bound to the call count,
     `draft` is the call's own, `variant` what would make it. `unresolved` are the fingerprints of
     writes of which nobody knows whether they happened, `done` those of what other parts of the
@@ -47,12 +52,12 @@ class DecisionFacts(NamedTuple):
     `authorities` what stands of that on which rules rest.
     """
 
-    tenant: str
-    actor: str
+    caller: Caller
     agent: str
     now: datetime
     environment: str = ""
     trust: Trust = "trusted"
+    metadata: Mapping[str, JsonValue] = {}
     approvals: tuple[ApprovalRecord, ...] = ()
     draft: Draft | None = None
     variant: DraftVariant | None = None
@@ -138,13 +143,13 @@ class CallContext:
         """What conditions may look at."""
         return bind(
             self.values,
+            self.facts.metadata,
             tool=self.contract.name,
             risk=self.contract.risk,
             agent=self.facts.agent,
-            tenant=self.facts.tenant,
-            actor=self.facts.actor,
             environment=self.facts.environment,
             trust=self.facts.trust,
+            **self.facts.caller.model_dump(),
         )
 
     @property

@@ -55,8 +55,11 @@ _MATCHES = Pattern(r"\bmatches\s*\(")
 _LITERAL_MATCHES = Pattern(r"\.\s*matches\s*\(\s*''\s*\)")
 _END = "mismatched input '<EOF>'"
 
-TEXT_VARIABLES = ("tool", "risk", "agent", "tenant", "actor", "environment", "trust")
-"""The variables beside `args`, all of them texts."""
+TEXT_VARIABLES = (
+    *("tool", "risk", "agent", "tenant", "actor", "session", "domain", "task_kind"),
+    *("environment", "trust"),
+)
+"""The variables beside `args` and `metadata`, all of them texts."""
 
 
 class Undetermined(NamedTuple):
@@ -187,11 +190,14 @@ def any_of(conditions: Sequence[Condition]) -> Condition | None:
         return None
 
 
-def bind(args: Mapping[str, object], **texts: str) -> Variables | Undetermined:
+def bind(
+    args: Mapping[str, object], metadata: Mapping[str, object], **texts: str
+) -> Variables | Undetermined:
     """Prepare what conditions look at; *texts* are the variables that TEXTS names."""
     try:
         values = {
             "args": {_to_cel_text(name): _to_cel(value, 1) for name, value in args.items()},
+            "metadata": _to_cel(dict(metadata), 0),
             **{name: _to_cel_text(texts[name]) for name in TEXT_VARIABLES},
         }
     except _UnsupportedValue as error:
@@ -206,9 +212,8 @@ class _UnsupportedValue(ValueError):
 @cache
 def _environment() -> cel.Env:
     text = cel.Type.STRING
-    return cel.NewEnv(
-        variables={"args": cel.Type.Map(text, cel.Type.DYN), **dict.fromkeys(TEXT_VARIABLES, text)}
-    )
+    values = dict.fromkeys(("args", "metadata"), cel.Type.Map(text, cel.Type.DYN))
+    return cel.NewEnv(variables={**values, **dict.fromkeys(TEXT_VARIABLES, text)})
 
 
 def _to_cel(value: object, depth: int) -> object:

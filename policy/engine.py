@@ -36,7 +36,7 @@ def deny_switched_off(case: CallContext, _policy: Policy) -> Decision | None:
     facts = case.facts
     receiver = case.contract.receiver
     agents = (facts.agent, *facts.path, *([receiver] if receiver is not None else []))
-    switch = find_switch(facts.switches, case.contract.name, agents, facts.tenant)
+    switch = find_switch(facts.switches, case.contract.name, agents, facts.caller.tenant)
     if switch is None:
         return None
     return Deny(
@@ -74,7 +74,7 @@ def deny_forbidden(case: CallContext, policy: Policy) -> Decision | None:
 
 def deny_foreign_tenant(case: CallContext, _policy: Policy) -> Decision | None:
     """A call stays with the tenant that the run belongs to."""
-    scope, tenant = case.contract.resource_scope, case.facts.tenant
+    scope, tenant = case.contract.resource_scope, case.facts.caller.tenant
     if scope.kind != "tenant" or case.scope_value == tenant:
         return None
     return Deny(

@@ -214,9 +214,9 @@ def _find_difference(rule: PolicyRule, case: CallContext) -> MatchResult | None:
         return _UNFIT["agents"]
     if match.receivers and case.contract.receiver not in match.receivers:
         return _UNFIT["receivers"]
-    if match.tenants and facts.tenant not in match.tenants:
+    if match.tenants and facts.caller.tenant not in match.tenants:
         return _UNFIT["tenants"]
-    if match.actors and facts.actor not in match.actors:
+    if match.actors and facts.caller.actor not in match.actors:
         return _UNFIT["actors"]
     if match.environments and facts.environment not in match.environments:
         return _UNFIT["environments"]
@@ -234,8 +234,8 @@ def _find_authority(rule: PolicyRule, case: CallContext) -> Authority | None:
             for one in facts.authorities
             if one.name == rule.authority
             if not one.agents or facts.agent in one.agents
-            if not one.tenants or facts.tenant in one.tenants
-            if not one.actors or facts.actor in one.actors
+            if not one.tenants or facts.caller.tenant in one.tenants
+            if not one.actors or facts.caller.actor in one.actors
         ),
         None,
     )

@@ -8,7 +8,14 @@ from holdfast.contracts.approvals import ApprovalRecord, Review
 from holdfast.contracts.bounds import size
 from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.control import EffectOutcome, KnownEffect
-from holdfast.contracts.decisions import AuthorizeCalls, Decided, Rulings, count_fitting
+from holdfast.contracts.decisions import (
+    AuthorizeCalls,
+    Caller,
+    Decided,
+    Rulings,
+    count_fitting,
+)
+from holdfast.contracts.run import RunMetadata
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import Trust, rate_trust
@@ -36,8 +43,8 @@ def build_input(
         agent=state.agent.name,
         path=state.brief.path,
         without_risks=state.brief.without_risks,
-        tenant=state.brief.tenant,
-        actor=state.brief.actor,
+        caller=build_caller(state.brief),
+        metadata=state.brief.metadata,
         calls=tuple(written.get(call.call.call_id, call.call) for call in calls),
         filled=collect_filled_arguments(state, calls),
         approvals=tuple(_without_reason(given) for call in calls for given in call.approvals),
@@ -56,6 +63,17 @@ def build_input(
         trust=rate_reading(state),
         loads=_find_loads(state),
         now=now,
+    )
+
+
+def build_caller(brief: RunMetadata) -> Caller:
+    """Say for whom calls of a run are made."""
+    return Caller(
+        tenant=brief.tenant,
+        actor=brief.actor,
+        session=brief.session_id or "",
+        domain=brief.domain or "",
+        task_kind=brief.task_kind or "",
     )
 
 

@@ -14,6 +14,7 @@ from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
+from holdfast.contracts.decisions import DEFAULT_ACTOR, DEFAULT_TENANT, Caller
 from holdfast.contracts.errors import HoldfastError, PolicyRefused
 from holdfast.policy.document import PolicySource, build_refusal
 from holdfast.policy.rules import Policy
@@ -23,8 +24,6 @@ from holdfast.policy_testing.cases import CaseResult, load_cases, run_case
 from holdfast.policy_testing.diff import Comparison, Comparisons, compare
 from holdfast.policy_testing.names import find_problems, find_warnings
 from holdfast.policy_testing.rehearsal import (
-    DEFAULT_ACTOR,
-    DEFAULT_TENANT,
     CallerContext,
     InvalidArguments,
     dry_run,
@@ -99,6 +98,10 @@ def explain(
     ] = None,
     tenant: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_TENANT,
     actor: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_ACTOR,
+    session: Annotated[str, typer.Option(metavar="ID")] = "",
+    domain: Annotated[str, typer.Option(metavar="NAME")] = "",
+    task_kind: Annotated[str, typer.Option(metavar="NAME")] = "",
+    metadata: options.Metadata = None,
     environment: Environment = None,
     policy: PolicyFile = None,
     as_json: options.Json = False,
@@ -106,7 +109,10 @@ def explain(
     """Show what is decided about a call, and what each rule of the policy has to do with it."""
     found = load_app(app)
     subject, user = find_tool(found, tool, agent)
-    who = CallerContext(user, tenant, actor, _environment(environment))
+    caller = Caller(
+        tenant=tenant, actor=actor, session=session, domain=domain, task_kind=task_kind
+    )
+    who = CallerContext(user, caller, options.metadata(metadata, None), _environment(environment))
     call = ToolCall(call_id="call", name=tool, arguments=_arguments(args))
     tried_out = dry_run(call, subject, who, found, _policy(found, policy), datetime.now(UTC))
     if isinstance(tried_out, InvalidArguments):

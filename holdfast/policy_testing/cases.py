@@ -9,14 +9,13 @@ from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 from holdfast.app import App
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.calls import ToolCall
+from holdfast.contracts.decisions import DEFAULT_ACTOR, DEFAULT_TENANT, Caller
 from holdfast.contracts.errors import AppError, PolicyRefused
 from holdfast.contracts.transcript import Trust
 from holdfast.policy.rules import Policy
 from holdfast.policy.yaml_lines import Problem, describe_validation_errors, parse_yaml
 from holdfast.policy_files import read_text
 from holdfast.policy_testing.rehearsal import (
-    DEFAULT_ACTOR,
-    DEFAULT_TENANT,
     CallerContext,
     InvalidArguments,
     dry_run,
@@ -48,6 +47,10 @@ class CaseEntry(Inbound):
     agent: str | None = None
     tenant: str = DEFAULT_TENANT
     actor: str = DEFAULT_ACTOR
+    session: str = ""
+    domain: str = ""
+    task_kind: str = ""
+    metadata: JsonObject = Field(default_factory=dict)
     environment: str = ""
     trust: Trust = "trusted"
     drafted: StrictBool = False
@@ -95,7 +98,8 @@ def run_case(app: App, policy: Policy, place: str, case: CaseEntry) -> CaseResul
     except AppError as error:
         return CaseResult(place, case.name, "", "", str(error))
     call = ToolCall(call_id="case", name=case.tool, arguments=case.args)
-    who = CallerContext(agent, case.tenant, case.actor, case.environment, case.trust)
+    caller = Caller(**case.model_dump(include=set(Caller.model_fields)))
+    who = CallerContext(agent, caller, case.metadata, case.environment, case.trust)
     found = dry_run(call, tool, who, app, policy, datetime.now(UTC))
     if isinstance(found, InvalidArguments):
         verdict, rule, reason = "invalid_arguments", "", found.reason

@@ -11,6 +11,7 @@ from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import Decided, Decision, RunAsDraftOnly
 from holdfast.policy.rules import Policy
 from holdfast.policy_testing.rehearsal import CallerContext, InvalidArguments, dry_run
+from holdfast.run.authorization import build_caller
 from holdfast.run.summaries import call_line
 from holdfast.trace.values import Call, DecisionTrace, Trace
 
@@ -85,7 +86,8 @@ def _compare_call(
     )
     if tool is None or before.rule.startswith(_RUNTIME_RULE_PREFIXES):
         return None
-    who = CallerContext(trace.brief.agent, trace.brief.tenant, trace.brief.actor, environment)
+    caller = build_caller(trace.brief)
+    who = CallerContext(trace.brief.agent, caller, trace.brief.metadata, environment)
     found = dry_run(call, tool, who, app, policy, trace.started_at)
     if isinstance(found, InvalidArguments):
         after = DecisionSummary("invalid_arguments", "", {"reason": found.reason})

@@ -10,9 +10,8 @@ from holdfast.activities.companions import describe_draft
 from holdfast.app import App
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall
-from holdfast.contracts.decisions import Decision, RunAsDraftOnly
+from holdfast.contracts.decisions import Caller, Decision, RunAsDraftOnly
 from holdfast.contracts.errors import AppError, ToolError
-from holdfast.contracts.run import RunMetadata
 from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import Trust
 from holdfast.policy.case import CallContext, DecisionFacts
@@ -23,16 +22,13 @@ from holdfast.policy.rules import Policy, PolicyRule
 from holdfast.policy_files import load_authorities
 from holdfast.tools.tool import Tool
 
-DEFAULT_TENANT = str(RunMetadata.model_fields["tenant"].default)
-DEFAULT_ACTOR = str(RunMetadata.model_fields["actor"].default)
-
 
 class CallerContext(NamedTuple):
-    """On whose behalf a call is made, and where."""
+    """On whose behalf a call is made, by which agent, and where."""
 
     agent: str
-    tenant: str = DEFAULT_TENANT
-    actor: str = DEFAULT_ACTOR
+    caller: Caller
+    metadata: JsonObject
     environment: str = ""
     trust: Trust = "trusted"
 
@@ -128,8 +124,8 @@ def find_tool(app: App, name: str, agent: str | None) -> tuple[Tool, str]:
 
 def _build_facts(who: CallerContext, values: JsonObject, now: datetime) -> DecisionFacts:
     return DecisionFacts(
-        tenant=who.tenant,
-        actor=who.actor,
+        caller=who.caller,
+        metadata=who.metadata,
         agent=who.agent,
         now=now,
         environment=who.environment,

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.control import Triggers
 from holdfast.contracts.run import RunMetadata
+from holdfast.contracts.texts import normalize_domain
 from holdfast.run.limits.confidence import Score, is_below
 
 Action: TypeAlias = Literal["pause_and_escalate", "require_approval"]
@@ -85,7 +86,7 @@ def find_trigger(
 
 def collect_sensitive_domains(triggers: Triggers, brief: RunMetadata) -> tuple[str, ...]:
     """Return where a run does nothing unapproved: by its own word, and by that of its whole."""
-    named = map(_normalize_domain, (*triggers.sensitive_domains, *brief.sensitive_domains))
+    named = map(normalize_domain, (*triggers.sensitive_domains, *brief.sensitive_domains))
     return tuple(dict.fromkeys(named))
 
 
@@ -93,7 +94,7 @@ def check_domain(
     triggers: Triggers, brief: RunMetadata, reviewed: Sequence[str]
 ) -> Trigger | None:
     """Say whether a person must approve before the run's first side effect."""
-    known = _normalize_domain(brief.domain or "")
+    known = normalize_domain(brief.domain or "")
     name = f"domain:{known}"
     if name in reviewed or known not in collect_sensitive_domains(triggers, brief):
         return None
@@ -182,7 +183,3 @@ def _parse_marks(subject: TriggerKind, acknowledged: Sequence[str]) -> list[floa
     """Return the numbers of the triggers of one kind that were waved through."""
     named = (name.partition(":") for name in acknowledged)
     return [float(mark) for kind, _, mark in named if kind == subject]
-
-
-def _normalize_domain(domain: str) -> str:
-    return domain.strip().casefold()

@@ -8,7 +8,10 @@ from temporalio.service import RPCError
 
 from holdfast import Risk
 from holdfast.contracts.base import JsonObject, digest
-from holdfast.contracts.decisions import ApprovalRequired
+from holdfast.contracts.decisions import (
+    ApprovalRequired,
+    Caller,
+)
 from holdfast.contracts.run import TASK_QUEUE
 from holdfast.policy.engine import DecisionFacts, decide
 from holdfast.runner import build_replayer
@@ -79,7 +82,10 @@ def test_an_approval_is_no_good_for_other_arguments() -> None:
     contract = a_contract("send", risk=Risk.WRITE_INTERNAL)
     approved = a_call("send", text="pay 10")
     facts = DecisionFacts(
-        tenant="acme", actor="bob", agent="it", now=NOW, approvals=(a_record(approved),)
+        caller=Caller(tenant="acme", actor="bob"),
+        agent="it",
+        now=NOW,
+        approvals=(a_record(approved),),
     )
 
     same = decide(approved, contract, facts)

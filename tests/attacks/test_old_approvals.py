@@ -20,7 +20,11 @@ from holdfast.activities.policy import Keyring, PolicyActivities, PolicyEnvironm
 from holdfast.contracts.approvals import ApprovalRecord, Review
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
-from holdfast.contracts.decisions import AuthorizeCalls, Decided
+from holdfast.contracts.decisions import (
+    AuthorizeCalls,
+    Caller,
+    Decided,
+)
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE
 from holdfast.guardrails import (
     Guardrail,
@@ -353,8 +357,7 @@ def about(call: ToolCall, *approvals: ApprovalRecord) -> AuthorizeCalls:
     return AuthorizeCalls(
         run_id="run-1",
         agent="it",
-        tenant="acme",
-        actor="bob",
+        caller=Caller(tenant="acme", actor="bob"),
         calls=(call,),
         approvals=approvals,
         visible_tools=("book",),

@@ -27,6 +27,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import (
     AuthorizeCalls,
+    Caller,
     Decided,
     Refused,
     Rulings,
@@ -84,8 +85,7 @@ async def authorized(*asked: ToolCall, tools: Iterable[Tool], switches: KillSwit
         run_id="run-1",
         execution=EXECUTION,
         agent="it",
-        tenant="acme",
-        actor="bob",
+        caller=Caller(tenant="acme", actor="bob"),
         calls=asked,
         visible_tools=tuple(tool.name for tool in known.contracts()),
         now=NOW,

@@ -1,6 +1,11 @@
 """Policies and facts for tests, written as a policy file has them."""
 
-from holdfast.contracts.decisions import ApprovalRequired, Decision, RunAsDraftOnly
+from holdfast.contracts.decisions import (
+    ApprovalRequired,
+    Caller,
+    Decision,
+    RunAsDraftOnly,
+)
 from holdfast.policy.document import parse_policy
 from holdfast.policy.engine import DecisionFacts
 from holdfast.policy.rules import Policy
@@ -21,7 +26,9 @@ VOUCHING = TrustedIssuer(Issuer(issuer=a_proof().issuer, jwks=f"{a_proof().issue
 
 def some_facts(**changes: object) -> DecisionFacts:
     """A run of agent `it` for alice of acme, on a worker with a sandbox."""
-    facts = DecisionFacts(tenant="acme", actor="bob", agent="it", now=NOW, sandbox=True)
+    facts = DecisionFacts(
+        caller=Caller(tenant="acme", actor="bob"), agent="it", now=NOW, sandbox=True
+    )
     return facts._replace(**{"issuers": (VOUCHING,), **changes})
 
 

@@ -24,7 +24,7 @@ TEXTS_OF_A_CALL = dict.fromkeys(TEXT_VARIABLES, "x")
 
 
 def bound(args: Mapping[str, object]) -> Variables | Undetermined:
-    return bind(args, **TEXTS_OF_A_CALL)
+    return bind(args, {}, **TEXTS_OF_A_CALL)
 
 
 def answer(expression: str, **args: object) -> bool | Undetermined:
@@ -122,7 +122,7 @@ def test_a_name_that_would_be_cut_is_doubt(name: str) -> None:
     condition = compile_condition(f"{name} == 'acme'")
     assert isinstance(condition, Condition)
 
-    variables = bind({}, **{**TEXTS_OF_A_CALL, name: "acme\0evil"})
+    variables = bind({}, {}, **{**TEXTS_OF_A_CALL, name: "acme\0evil"})
 
     assert isinstance(condition.evaluate(variables), Undetermined)
 

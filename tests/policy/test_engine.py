@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall
-from holdfast.contracts.decisions import Allow, AskUser, Deny, RunAsDraftOnly
+from holdfast.contracts.decisions import Allow, AskUser, Caller, Deny, RunAsDraftOnly
 from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.engine import DecisionFacts, decide
 from holdfast.run.limits.loop_detection import fingerprint
@@ -16,6 +16,10 @@ from tests.policy.policies import a_policy, said, some_facts
 
 def facts(*approvals: ApprovalRecord, **changes: object) -> DecisionFacts:
     return some_facts(approvals=approvals, **changes)
+
+
+def caller(actor: str) -> Caller:
+    return Caller(tenant="acme", actor=actor)
 
 
 def looking(arguments: JsonObject) -> ToolCall:
@@ -183,7 +187,8 @@ def test_two_actors_two_decisions() -> None:
     contract = a_contract("write", risk="write_internal")
 
     decisions = [
-        decide(a_call("write"), contract, facts(actor=actor), policy) for actor in ("alice", "eve")
+        decide(a_call("write"), contract, facts(caller=caller(actor)), policy)
+        for actor in ("alice", "eve")
     ]
 
     assert [(decision.verdict, decision.rule, decision.reason) for decision in decisions] == [

@@ -11,7 +11,14 @@ from pydantic import TypeAdapter
 from holdfast.contracts.approvals import ApprovalRecord, Requirement
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall
-from holdfast.contracts.decisions import Allow, ApprovalRequired, Decision, Deny, RunInSandbox
+from holdfast.contracts.decisions import (
+    Allow,
+    ApprovalRequired,
+    Caller,
+    Decision,
+    Deny,
+    RunInSandbox,
+)
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.case import CallContext as Subject
@@ -131,8 +138,7 @@ def facts_about(draw: st.DrawFn, call: ToolCall, risk: Risk) -> DecisionFacts:
     draft = Draft(draft_id="d", call_id="c1", tool="prepare", summary="it would")
     switch = Switch(kind="tool", name="act", by="ops", reason="", at=NOW)
     return DecisionFacts(
-        tenant=draw(st.sampled_from(["acme", "a\0b"])),
-        actor="bob",
+        caller=Caller(tenant=draw(st.sampled_from(["acme", "a\0b"])), actor="bob"),
         agent="it",
         now=NOW,
         environment=draw(st.sampled_from(["", "production"])),

@@ -1,5 +1,6 @@
 """Permissions on a real server: drafts before commits, policies, what is never repeated."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from temporalio.client import WorkflowFailureError
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
+from holdfast.contracts.control import Triggers
 from holdfast.testing import Script, call, calls
-from tests.histories import names
+from tests.histories import activities, names
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, scripted, told
@@ -249,6 +251,49 @@ async def test_two_actors_get_two_explained_decisions(
 
     assert answers == ["add denied", "add ok"]
     assert "bob left" in failure.reason
+
+
+async def test_what_a_run_is_about_decides_too(runs: Runs, tmp_path: Path) -> None:
+    """A condition looks at it; what nobody said opens nothing; history says for whom it was."""
+    # PF-06
+    rules = policy(
+        tmp_path,
+        "{id: known, effect: allow, match: {tools: [send]}, when: \"metadata.team == 'billing' && "
+        "session == 's-1' && domain == 'payments' && task_kind == 'refund'\"}",
+    )
+    log = str(tmp_path / "log")
+    known: JsonObject = {
+        "agent": "it",
+        "input": "go",
+        "actor": "bob",
+        "session_id": "s-1",
+        "domain": " Payments",
+        "task_kind": "refund",
+        "metadata": {"team": "billing"},
+    }
+    agent = scripted(
+        [call("send", log=log, text="hi"), told],
+        policy=rules,
+        triggers=Triggers(sensitive_domains=()),
+    )
+    async with runs.working(agent):
+        allowed = await runs.start_with(known)
+        assert (await allowed.result()).answer == "send ok"
+        others: list[JsonObject] = [{"task_kind": "other"}, {"metadata": {}}, {"session_id": None}]
+        for other in others:
+            asking = await runs.start_with({**known, **other})
+            await asking.asked_for_approval()
+            await asking.cancel()
+        (history,) = await runs.histories(allowed)
+
+    marker = next(one for one in activities(history) if one.name == "authorize").event
+    said = marker.marker_recorded_event_attributes.details["result"].payloads[0].data
+    assert json.loads(said)["caller"] == {
+        "actor": "bob",
+        "session": "s-1",
+        "domain": "payments",
+        "task_kind": "refund",
+    }
 
 
 async def test_a_request_goes_to_a_second_group(memory_runs: MemoryRuns, tmp_path: Path) -> None:
