@@ -81,9 +81,9 @@ class Route(Inbound):
     """
     Turns for which another of the agent's models is asked than the one whose turn it is.
 
-    It holds from turn `from_turn` on, once `after_failures` calls of tools in a row have failed,
-    and, where `after_tools` names some, right after a turn that called one of them. All of it must
-    hold; the first route that does is taken.
+    It holds from turn `from_turn` on, once `after_failures` calls of tools have failed, until five
+    in a row have not, and, where `after_tools` names some, right after a turn that called one of
+    them. All of it must hold; the first route that does is taken.
     """
 
     model: str

@@ -6,9 +6,15 @@ asked instead, by what is recorded of the run. A route never reaches beyond the 
 one whose model has just failed is left out: then the chain is asked.
 """
 
+from collections.abc import Iterator
+
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.control import Route
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
+
+CALM_AFTER = 5
+"""So many calls in a row must succeed before a model that took over from another gives back."""
 
 
 def choose_model(state: RunState) -> str:
@@ -42,7 +48,7 @@ def _holds(route: Route, state: RunState) -> bool:
         return False
     if state.ledger.turns + 1 < route.from_turn:
         return False
-    if state.ledger.failures_in_a_row < route.after_failures:
+    if route.after_failures and _count_failures(state) < route.after_failures:
         return False
     return not route.after_tools or not _called_last(state).isdisjoint(route.after_tools)
 
@@ -51,6 +57,27 @@ def _fails_now(route: Route, state: RunState) -> bool:
     return any(
         one.model == route.model and one.turn >= state.turns_taken for one in state.chain.attempts
     )
+
+
+def _count_failures(state: RunState) -> int:
+    """
+    Count calls that failed since so many in a row did not.
+
+    Answers that didn't pass are in no transcript as such: they are in the ledger's count.
+    """
+    failed = calm = 0
+    for result in _read_results(state):
+        failed, calm = (failed, calm + 1) if result.status == "ok" else (failed + 1, 0)
+        if calm == CALM_AFTER:
+            break
+    return max(failed, state.ledger.failures_in_a_row)
+
+
+def _read_results(state: RunState) -> Iterator[ToolResult]:
+    """Return what calls came to, the latest first."""
+    for item in reversed(state.conversation.items):
+        if isinstance(item, ToolTurn):
+            yield from reversed(item.results)
 
 
 def _called_last(state: RunState) -> set[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast import Agent, App, AppError, Risk, Route, ToolError, tool
+from holdfast import Agent, App, AppError, Budget, Risk, Route, ToolError, tool
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.state.phase import Ended
 from holdfast.contracts.transcript import AssistantTurn
@@ -11,11 +11,21 @@ from holdfast.run.limits import routing
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.views import status
-from tests.builders import NOW, a_call, a_reply, a_state, an_attempt
+from tests.builders import (
+    NOW,
+    a_call,
+    a_failure,
+    a_reply,
+    a_state,
+    a_success,
+    allowed,
+    an_attempt,
+    ruled_upon,
+)
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 
-SMALL, LARGE = "scripted:small", "scripted:large"
+SMALL, MEDIUM, LARGE = "scripted:small", "scripted:medium", "scripted:large"
 
 
 @tool(risk=Risk.READ_ONLY)
@@ -72,6 +82,60 @@ async def test_a_stronger_model_takes_over_where_calls_fail(memory_runs: MemoryR
         result = await run.result()
 
     assert (result.answer, result.model, result.steps) == ("large", LARGE, 3)
+
+
+@pytest.mark.parametrize(
+    ("results", "model"),
+    [
+        pytest.param("--", SMALL, id="two failures"),
+        pytest.param("---", MEDIUM, id="three"),
+        pytest.param("-+-+-", MEDIUM, id="three, not in a row"),
+        pytest.param("----", LARGE, id="four"),
+        pytest.param("----++++", LARGE, id="four calls went well"),
+        pytest.param("----+++++", SMALL, id="five"),
+        pytest.param("----+++-+++++", SMALL, id="five in a row"),
+        pytest.param("---+++++--", SMALL, id="counted anew"),
+    ],
+)
+def test_the_more_fails_the_stronger_the_model(results: str, model: str) -> None:
+    """Up where calls fail, to the next and to the strongest; down once five in a row did not."""
+    # BY-61
+    state = a_state(
+        models=(SMALL, MEDIUM, LARGE),
+        routes=(Route(model=LARGE, after_failures=4), Route(model=MEDIUM, after_failures=3)),
+    )
+    for number, result in enumerate(results):
+        asked = a_call(call_id=f"c{number}", n=number)
+        state = replies.after_model(state, a_reply(asked), NOW)
+        state = turns.close_turn_if_complete(ruled_upon(state, (allowed(asked),), NOW), NOW)
+        ended = a_success(asked) if result == "+" else a_failure(asked)
+        state = turns.after_tools(state, (ended,), NOW)
+
+    assert routing.choose_model(state) == model
+
+
+async def test_a_person_is_asked_where_the_strongest_fails_too(memory_runs: MemoryRuns) -> None:
+    """Three calls of the small model, one of the next, two of the strongest, and then a person."""
+    # BY-61
+    upward = (Route(model=LARGE, after_failures=4), Route(model=MEDIUM, after_failures=3))
+    agent = Agent(
+        name="it",
+        instructions="Work.",
+        models=[SMALL, MEDIUM, LARGE],
+        routes=upward,
+        tools=[look_up],
+        budget=Budget(max_consecutive_failures=6),
+    )
+    scripts: dict[str, Script] = dict.fromkeys(("small", "medium", "large"), looking)
+    async with memory_runs.working(App(agents=[agent], scripts=scripts)):
+        run = await memory_runs.start("it")
+        (request,) = await run.asked()
+        page = await run.transcript()
+        await run.cancel()
+
+    asked = [one.model for one in page.items if isinstance(one, AssistantTurn)]
+    assert asked == [SMALL] * 3 + [MEDIUM] + [LARGE] * 2
+    assert request.kind == "escalation"
 
 
 async def test_what_was_called_says_who_goes_on(runs: Runs) -> None:
