@@ -288,15 +288,6 @@ class ModelRequest:
         return self.without_tools or self.calls_left == 0
 
 
-class FinalAnswer(Contract):
-    """A model says that it is done."""
-
-    content: str
-
-
-AgentEvent: TypeAlias = AnyCall | FinalAnswer
-
-
 class ModelReplyChange(TypedDict, total=False):
     """What may change of it."""
 
@@ -353,9 +344,3 @@ class ModelReply(Contract):
     def words(self) -> str:
         """Everything that the model said in words."""
         return join_text(self.text, self.parts)
-
-    @property
-    def events(self) -> tuple[AgentEvent, ...]:
-        """What the reply means for the loop, in order: words, then calls."""
-        said = (FinalAnswer(content=self.text),) if self.text.strip() else ()
-        return said + self.calls

@@ -10,7 +10,6 @@ from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import MalformedCall
 from holdfast.contracts.errors import ModelError
-from holdfast.contracts.model import FinalAnswer
 from holdfast.contracts.transcript import Part
 from tests.adapters.anthropic_talk import found, programmed, read, searching, thinking
 from tests.adapters.samples.anthropic import MODEL, call, message, text
@@ -78,7 +77,7 @@ def test_words_beside_calls_are_all_kept() -> None:
         call("c2", {}),
     )
 
-    assert reply.events == (FinalAnswer(content="I look.\n\nFound."), *reply.calls)
+    assert reply.text == "I look.\n\nFound."
     assert [each.call_id for each in reply.calls] == ["c1", "c2"]
 
 

@@ -14,8 +14,8 @@ import pytest
 from holdfast.adapters import meter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.errors import FailureKind, ModelUnavailable
-from holdfast.contracts.model import AgentEvent
 from tests.adapters import conversations as say
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect, Samples
 from tests.adapters.provider_server import (
@@ -77,11 +77,9 @@ FAULTS = {
 }
 
 
-async def outcome(
-    adapter: ProviderAdapter, samples: Samples
-) -> FailureKind | tuple[AgentEvent, ...]:
+async def outcome(adapter: ProviderAdapter, samples: Samples) -> FailureKind | tuple[AnyCall, ...]:
     try:
-        return (await adapter.respond(say.request(samples.MODEL))).events
+        return (await adapter.respond(say.request(samples.MODEL))).calls
     except ModelUnavailable as error:
         return error.kind
 
@@ -159,7 +157,7 @@ async def test_part_of_a_reply_is_none(
     provider.answer(samples.TWO_CALLS)
     whole = await outcome(adapter, samples)
     length = len(list(provider.events(provider.requests[0].path, samples.TWO_CALLS)))
-    came: list[FailureKind | tuple[AgentEvent, ...]] = []
+    came: list[FailureKind | tuple[AnyCall, ...]] = []
 
     for after in range(length):
         provider.answer(samples.TWO_CALLS, breaks=Break(how, after))

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import MalformedCall, ToolCall
-from holdfast.contracts.model import FinalAnswer, ModelReply
+from holdfast.contracts.model import ModelReply
 from holdfast.contracts.transcript import PartKind
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai_items import ask, call, message, response, said, text, thought
@@ -33,7 +33,7 @@ async def test_text_is_the_answer(provider: ProviderServer) -> None:
 
     reply = await OpenAIAdapter().respond(ask())
 
-    assert reply.events == (FinalAnswer(content="In Köln."),)
+    assert (reply.text, reply.calls) == ("In Köln.", ())
     assert reply.stop == "end_turn"
     assert reply.model == "openai:gpt-5.2-2025-12-11"
     assert reply.latency_ms >= reply.first_token_ms > 0

@@ -8,7 +8,6 @@ import pytest
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall, ToolResult
-from holdfast.contracts.model import FinalAnswer
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import HostedTool
 from holdfast.contracts.transcript import AssistantTurn
@@ -35,7 +34,7 @@ async def test_results_go_back_to_their_calls(
         say.request(samples.MODEL, say.GOAL, asked, results, say.STEERED)
     )
 
-    assert second.events == (FinalAnswer(content="In Köln."),)
+    assert (second.text, second.calls) == ("In Köln.", ())
     sent = json.dumps(provider.requests[1].body)
     assert all(
         say.holds(provider.requests[1].body, adapter.build_tool_result(result))
@@ -63,7 +62,7 @@ async def test_aborted_turn_can_be_gone_on_from(
     )
 
     assert [item.kind for item in aborted.conversation.items] == ["user", "assistant", "tool"]
-    assert second.events == (FinalAnswer(content="In Köln."),)
+    assert (second.text, second.calls) == ("In Köln.", ())
     assert json.dumps(provider.requests[1].body).count("cancelled by dana") == 2
 
 

@@ -58,7 +58,7 @@ from holdfast.contracts.journal import (
     RequestClosed,
     RequestEscalated,
 )
-from holdfast.contracts.model import FinalAnswer, ModelSettings, Prefix, ToolSchema
+from holdfast.contracts.model import ModelSettings, Prefix, ToolSchema
 from holdfast.contracts.run import RunInput, RunMetadata, RunResult, Waiting
 from holdfast.contracts.signals import (
     ControlMessage,
@@ -208,11 +208,8 @@ EXAMPLES: list[Contract] = [
         visible_tools=("look",),
         now=NOW,
     ),
-    Rulings(
-        rulings=(allowed(a_call()), unknown(a_call(call_id="c2"))),
-        caller=Caller(tenant="acme", actor="alice", domain=" Payments", task_kind="refund"),
-        execution=EXECUTION,
-    ),
+    Rulings(rulings=(allowed(a_call()), unknown(a_call(call_id="c2"))), execution=EXECUTION),
+    Caller(actor="alice", session="s-1", domain=" Payments", task_kind="refund"),
     an_approval(reason="fine", token="t"),
     an_answer(),
     a_resolution("extend", guidance="go on", budget={"max_steps": 30}),
@@ -270,7 +267,6 @@ EXAMPLES: list[Contract] = [
         output_schema={"type": "object"},
     ),
     turns.build_model_call(a_state(), "scripted:it"),
-    FinalAnswer(content="done"),
     a_reply(a_call(), usage=PRICED, provider_state={"thread_id": "t"}),
     a_reply(
         parts=(Part(kind="other", name="new"),),
