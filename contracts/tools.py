@@ -157,8 +157,9 @@ class ToolContract(Contract):
     by the call itself, `risk` is the highest class of what that agent may do, and each call that
     it makes is ruled on as its own. A run ends where a tool fails that `must_succeed`. Of a result
     a model reads `max_result_chars` at once, of a list `max_items`, of each text in it
-    `max_snippet_chars`: how it begins, or how it ends. A `regulated` tool is about data that a law
-    protects: docs/security.md says what follows.
+    `max_snippet_chars`: how it begins, or how it ends. `audit` says what of a call stands beside
+    history and its payloads, where people look first: what it is about, or, of data that a law
+    protects, `ids` alone.
     """
 
     name: str = Field(pattern=TOOL_NAME_PATTERN)
@@ -172,7 +173,7 @@ class ToolContract(Contract):
     timeout: Seconds
     max_result_chars: Count
     retry: RetryRule
-    audit: Literal["history"]
+    audit: Literal["history", "ids"]
     error_format: Literal["tool_failure"]
     local: bool
     pollable: bool
@@ -190,7 +191,11 @@ class ToolContract(Contract):
     shows: Literal["beginning", "end"] = Field(
         default="beginning", exclude_if=lambda which: which == "beginning"
     )
-    regulated: bool = Field(default=False, exclude_if=not_)
+
+    @property
+    def regulated(self) -> bool:
+        """Whether it is about data that a law protects."""
+        return self.audit == "ids"
 
     @property
     def changes_nothing(self) -> bool:

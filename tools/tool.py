@@ -293,7 +293,7 @@ def _contract(
         retry=RetryRule(
             max_retries=terms.get("max_retries", 2), backoff=terms.get("retry_backoff", 1.0)
         ),
-        audit="history",
+        audit="ids" if terms.get("regulated", False) else "history",
         error_format="tool_failure",
         local=terms.get("local", False),
         pollable=terms.get("pollable", False),
@@ -308,7 +308,6 @@ def _contract(
         sandboxed=terms.get("sandboxed", False),
         undo=terms.get("undo"),
         question=_find_question(signature, terms),
-        regulated=terms.get("regulated", False),
     )
 
 

@@ -16,7 +16,7 @@ FIELDS = [
 ]
 ADDED = [
     *("reconcile", "sandboxed", "undo", "question", "receiver", "must_succeed"),
-    *("max_items", "max_snippet_chars", "shows", "regulated"),
+    *("max_items", "max_snippet_chars", "shows"),
 ]
 """Since release 0.1, whose histories lack them."""
 
