@@ -44,6 +44,7 @@ async def provider() -> AsyncGenerator[Mapping[str, str]]:
             "ANTHROPIC_BASE_URL": address,
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": f"{address}/v1",
+            "HOLDFAST_OPENAI_GATEWAY": "1",
             "NO_PROXY": "127.0.0.1",
         }
     finally:

@@ -33,8 +33,9 @@ class OpenAIChatAdapter:
     """
     Speaks Chat Completions; everything but `respond` is pure.
 
-    `openai-chat:NAME` is a model of OpenAI's own server, or of a gateway to it: key and address
-    are the SDK's, OPENAI_API_KEY, OPENAI_BASE_URL and their like. `openai-chat:SERVER/NAME` is one
+    `openai-chat:NAME` is a model of OpenAI's own server: key and address are the SDK's,
+    OPENAI_API_KEY, OPENAI_BASE_URL and their like. Of another address nothing is assumed, unless
+    the worker says that it is a gateway. `openai-chat:SERVER/NAME` is one
     of *servers*, and *key* looks up the environment variable that holds its key. A server that
     says nothing for as long as *idle* is given up.
     """
@@ -53,6 +54,7 @@ class OpenAIChatAdapter:
         idle: timedelta = IDLE_TIMEOUT,
     ) -> None:
         self._servers = addresses.validate(servers or {})
+        self._own = addresses.find_own(key)
         self._key = key
         self._idle = idle
         self._lines: dict[str, LazyClient[connection.ServerClient]] = {}
@@ -66,7 +68,7 @@ class OpenAIChatAdapter:
 
     def find_listing(self, name: str) -> Listing | None:
         try:
-            target = addresses.target(self._servers, name)
+            target = addresses.target(self._servers, name, self._own)
         except ModelNotHere:  # no such server: the call will say so
             return None
         seller, price = usages.seller(target), target.server.find_price(target.model)
@@ -74,7 +76,7 @@ class OpenAIChatAdapter:
 
     def find_refused_settings(self, name: str, settings: ModelSettings) -> Mapping[str, str]:
         try:
-            target = addresses.target(self._servers, name)
+            target = addresses.target(self._servers, name, self._own)
         except ModelNotHere:  # no such server: the call will say so
             return {}
         return requests.sampling(target, settings).refused
@@ -109,7 +111,7 @@ class OpenAIChatAdapter:
         return responses.reply(raw, target, self.TOOL_BLOCK_TYPES, self.TEXT_BLOCK_TYPES, turn)
 
     def _target(self, request: ModelRequest) -> Target:
-        return addresses.target(self._servers, request.model)
+        return addresses.target(self._servers, request.model, self._own)
 
     def _find_client(self, target: Target) -> LazyClient[connection.ServerClient]:
         if target.name not in self._lines:

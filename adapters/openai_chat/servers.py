@@ -4,12 +4,18 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack
 
 from holdfast.adapters import failures
+from holdfast.adapters.lazy_client import Environment
 from holdfast.adapters.pricing import ModelPrice
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.errors import AppError, FailureKind, ModelNotHere
 from holdfast.contracts.patterns import Pattern
 
 OPENAI_CHAT = "openai-chat"
+
+GATEWAY_VARIABLE = "HOLDFAST_OPENAI_GATEWAY"
+"""Set where OPENAI_BASE_URL is a gateway that hands everything on to OpenAI."""
+
+_OPENAI_ADDRESS = Pattern(r"https://(?:[a-z0-9-]+\.)?api\.openai\.com(?:[:/]|$)", any_case=True)
 
 Feature: TypeAlias = Literal[
     "strict",  # schemas of tools and answers that are enforced while the model writes
@@ -206,11 +212,23 @@ def validate(servers: Mapping[str, ChatServer]) -> Mapping[str, ChatServer]:
     return dict(servers)
 
 
-def target(servers: Mapping[str, ChatServer], model: str) -> Target:
-    """Find the server of `SERVER/NAME`; a name alone is a model of OpenAI's own server."""
+def find_own(environment: Environment) -> ChatServer:
+    """
+    Return the server of models without one: OpenAI's own, or what the SDK asks in its place.
+
+    Of that nothing is known, unless the worker says that it is a gateway to OpenAI.
+    """
+    address = environment("OPENAI_BASE_URL")
+    if not address or _OPENAI_ADDRESS.beginning(address) or environment(GATEWAY_VARIABLE):
+        return OPENAI
+    return ChatServer(base_url=address, key_variable=OPENAI.key_variable)
+
+
+def target(servers: Mapping[str, ChatServer], model: str, own: ChatServer) -> Target:
+    """Find the server of `SERVER/NAME`; a name alone is a model of its *own*."""
     name, slash, rest = model.partition("/")
     if not slash:
-        return Target("", OPENAI, model)
+        return Target("", own, model)
     if name not in servers:
         known = ", ".join(sorted(servers)) or "none"
         raise ModelNotHere(

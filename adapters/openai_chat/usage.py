@@ -51,7 +51,7 @@ def _count_hosted_tools(raw: JsonObject) -> pricing.HostedToolUse:
 def seller(target: Target) -> str:
     """Return the word that the price library has for a server; an empty one if it has none."""
     if not target.name:
-        return "openai"
+        return "openai" if target.is_openai else ""
     # Imported late: it loads the prices of all providers.
     from genai_prices.data_snapshot import get_snapshot
 

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 import pytest
 
+from holdfast.adapters.openai_chat.servers import GATEWAY_VARIABLE
 from holdfast.contracts.base import JsonObject
 from tests.adapters.dialects import DIALECTS
 from tests.adapters.rules.strict import Event, KeepsMore, Page, Rules, Understood
@@ -199,6 +200,7 @@ def point_adapters_at(address: str, home: Path, patch: pytest.MonkeyPatch) -> No
     for dialect in DIALECTS.values():
         patch.setenv(dialect.key_variable, dialect.key)
         patch.setenv(dialect.address_variable, address + dialect.root)
+        patch.setenv(GATEWAY_VARIABLE, "1")  # it does what OpenAI does
     patch.setenv("HOME", str(home))
     patch.setenv("NO_PROXY", "127.0.0.1")
 

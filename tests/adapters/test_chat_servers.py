@@ -116,6 +116,32 @@ async def test_each_feature_is_used_where_it_is_declared(
     assert own == {field}
 
 
+@pytest.mark.parametrize(
+    ("address", "gateway", "is_openai"),
+    [
+        pytest.param(None, None, True, id="OpenAI's own"),
+        pytest.param("https://eu.api.openai.com/v1", None, True, id="in another region"),
+        pytest.param("https://llm.example.com/v1", None, False, id="another server"),
+        pytest.param("https://api.openai.com.example.com/v1", None, False, id="named alike"),
+        pytest.param("http://[", None, False, id="no address"),
+        pytest.param("https://llm.example.com/v1", "1", True, id="a gateway"),
+    ],
+)
+def test_nothing_is_assumed_of_another_address(
+    address: str | None, gateway: str | None, *, is_openai: bool
+) -> None:
+    """Not what OpenAI's server does, nor what it costs, unless somebody says that it is that."""
+    # PP-02
+    found = {"OPENAI_BASE_URL": address, "HOLDFAST_OPENAI_GATEWAY": gateway}
+    chat = OpenAIChatAdapter(key=found.get)
+
+    body = chat.build_request(say.request("gpt-4.1", prefix=WANTED))
+    listing = chat.find_listing("gpt-4.1")
+
+    assert ("parallel_tool_calls" in body, "prompt_cache_key" in body) == (is_openai, is_openai)
+    assert ("strict" in json.dumps(body), listing is not None) == (is_openai, is_openai)
+
+
 async def test_servers_are_reached_by_their_names(provider: ProviderServer) -> None:
     """SERVER/NAME goes to that server with its key; a name alone goes where the SDK looks."""
     # AD-04
