@@ -193,7 +193,7 @@ class ToolContract(Contract):
     )
 
     @property
-    def regulated(self) -> bool:
+    def is_regulated(self) -> bool:
         """Whether it is about data that a law protects."""
         return self.audit == "ids"
 

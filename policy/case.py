@@ -149,7 +149,7 @@ class CallContext:
             agent=self.facts.agent,
             environment=self.facts.environment,
             trust=self.facts.trust,
-            **self.facts.caller.model_dump(),
+            **dict(self.facts.caller),
         )
 
     @property

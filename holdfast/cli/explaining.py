@@ -30,7 +30,7 @@ def as_json(tried_out: DryRun, caller: Agent) -> JsonObject:
         "risk": tried_out.contract.risk,
         "agent": facts.agent,
         **({"receiver": tried_out.contract.receiver, "sender": given} if given else {}),
-        **facts.caller.model_dump(),
+        **dict(facts.caller),
         "metadata": dict(facts.metadata),
         "environment": facts.environment,
         "policy": tried_out.policy.digest,

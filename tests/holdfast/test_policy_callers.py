@@ -37,7 +37,7 @@ def test_what_a_run_is_about_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
 
     lines = {" ".join(line.split()) for line in shown.out.splitlines()}
     assert {"decision allow", "session s-1", "domain stock", "task kind count"} <= lines
-    assert 'metadata {"team":"shop"}' in lines
+    assert 'metadata {"team": "shop"}' in lines
     assert "its condition can't be evaluated: Key not found in map" in without.out
     assert (said.json["task_kind"], said.json["metadata"]) == ("count", {"team": "shop"})
     assert (cases.code, cases.err) == (0, "")

@@ -125,6 +125,7 @@ async def test_a_person_is_asked_where_the_strongest_fails_too(memory_runs: Memo
         routes=upward,
         tools=[look_up],
         budget=Budget(max_consecutive_failures=6),
+        escalates=True,
     )
     scripts: dict[str, Script] = dict.fromkeys(("small", "medium", "large"), looking)
     async with memory_runs.working(App(agents=[agent], scripts=scripts)):
