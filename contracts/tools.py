@@ -193,7 +193,7 @@ class ToolContract(Contract):
     )
 
     @property
-    def is_regulated(self) -> bool:
+    def needs_codec(self) -> bool:
         """Whether it is about data that a law protects."""
         return self.audit == "ids"
 

@@ -130,7 +130,7 @@ class Agent:
     def needs_codec(self) -> bool:
         """Whether it says so of itself, or of one of its tools."""
         tools = (*self.tools, *self.companions)
-        return self.regulated or any(tool.contract.is_regulated for tool in tools)
+        return self.regulated or any(tool.contract.needs_codec for tool in tools)
 
     @property
     def companions(self) -> tuple[Tool, ...]:

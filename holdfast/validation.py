@@ -146,7 +146,7 @@ def check_hosted_tools(agent: Agent, adapters: Mapping[str, ModelAdapter]) -> li
 
 
 def _needs_codec(given: object) -> bool:
-    return isinstance(given, Tool) and given.contract.is_regulated
+    return isinstance(given, Tool) and given.contract.needs_codec
 
 
 def _collect_hosted_types(adapters: Iterable[ModelAdapter]) -> dict[str, set[str]]:
