@@ -113,8 +113,7 @@ async def authorized(
     fields: dict[str, object] = {
         "run_id": "run-1",
         "agent": "it",
-        "tenant": "acme",
-        "actor": "bob",
+        "caller": {"tenant": "acme", "actor": "bob"},
         "calls": calls,
         "visible_tools": VISIBLE,
         "now": NOW,
