@@ -13,7 +13,7 @@ from holdfast.contracts.calls import Grant
 from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.tools import Risk
 from holdfast.policy.conditions import Condition, any_of
-from holdfast.policy.trust import Issuer
+from holdfast.policy.trust import Issuer, is_address
 
 Effect: TypeAlias = Literal["forbid", "allow", "sandbox", "draft", "approve", "ask", "deny"]
 
@@ -138,6 +138,13 @@ class Policy:
         default_factory=lambda: MappingProxyType({})
     )
     authorities: Path | None = None
+
+    @property
+    def live_files(self) -> tuple[Path, ...]:
+        """The files that are read when something is decided: authorities, keys of providers."""
+        folder = self.folder or Path()
+        keys = (folder / one.jwks for one in self.issuers if not is_address(one.jwks))
+        return (*keys, *((self.authorities,) if self.authorities else ()))
 
     @cached_property
     def forbid_rules(self) -> tuple[PolicyRule, ...]:

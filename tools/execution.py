@@ -1,6 +1,7 @@
 """Running a tool so that it really ends at its time limit."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol, cast
@@ -37,11 +38,18 @@ class Executor(Protocol):
 
 
 class WorkerExecutor:
-    """The worker itself, and processes forked from it: no place for what needs the sandbox."""
+    """
+    The worker itself, and processes forked from it: no place for what needs the sandbox.
 
-    def __init__(self, secret: SecretSource, artifacts: ArtifactStore) -> None:
+    *own* are files and folders that the worker itself goes by: no path of a call leads there.
+    """
+
+    def __init__(
+        self, secret: SecretSource, artifacts: ArtifactStore, own: Sequence[Path] = ()
+    ) -> None:
         self._secret = secret
         self._artifacts = artifacts
+        self._own = own
 
     async def run(
         self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
@@ -51,26 +59,41 @@ class WorkerExecutor:
                 f"{tool.contract.name} runs in the sandbox only, and this is none",
                 ("use a tool that needs no sandbox", "tell the user what you would have done"),
             )
-        _deny_outside_workspace(tool, invocation)
+        _deny_outside_workspace(tool, invocation, self._own)
         kept = partial(self._artifacts.read, invocation)
         return await execute(tool, invocation, self._secret, heartbeat, admit, kept)
 
 
-def _deny_outside_workspace(tool: Tool, invocation: ToolInvocation) -> None:
+def _deny_outside_workspace(tool: Tool, invocation: ToolInvocation, own: Sequence[Path]) -> None:
     """
     Raise ToolDenied where a path leads through links out of the worker's working directory.
 
     That is the workspace of a tool that has no sandbox around it; the policy knows words alone.
+    What is the worker's *own* is outside as well, wherever it lies.
     """
     scope = tool.contract.resource_scope
     if scope.kind != "workspace" or scope.argument is None:
         return
     workspace, named = Path.cwd().resolve(), tool.values(invocation.arguments).get(scope.argument)
-    if not (workspace / str(named)).resolve().is_relative_to(workspace):
+    place = (workspace / str(named)).resolve()
+    if not place.is_relative_to(workspace):
         raise ToolDenied(
             f"{scope.argument} {str(named)[:500]!r} leads out of the workspace",
             ("use a path without links",),
         )
+    if any(_is_same(one, part) for one in own for part in (place, *place.parents)):
+        raise ToolDenied(
+            f"{scope.argument} {str(named)[:500]!r} leads to what the worker itself goes by",
+            ("use another path",),
+        )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths mean the same, by whatever name: some file systems know no capitals."""
+    with suppress(OSError):
+        if one.samefile(other):
+            return True
+    return one.resolve() == other
 
 
 async def execute(

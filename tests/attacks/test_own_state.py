@@ -1,0 +1,98 @@
+"""Attacks on what the worker itself goes by, through tools whose workspace is its own folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast import Agent, App, Budget, ResourceScope, Risk, tool
+from holdfast.contracts.errors import ToolDenied
+from holdfast.testing import call
+from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.execution import WorkerExecutor
+from holdfast.tools.tool import Tool
+from tests.attacks.test_tokens import ALICE, FORGER, claims, refund, send, trusting
+from tests.builders import admitted, an_invocation
+from tests.running import Runs
+from tests.sample import lines, told
+from tests.tools.sample_tools import secret_of
+
+
+@tool(risk=Risk.WRITE_LOCAL, scope=ResourceScope(kind="workspace", argument="path"))
+async def save(path: str, text: str = "") -> str:
+    """Save a text in a file."""
+    Path(path).write_text(text, encoding="utf-8")
+    return "saved"
+
+
+@tool(risk=Risk.READ_ONLY, scope=ResourceScope(kind="workspace", argument="path"))
+async def look_into(path: str) -> str:
+    """Return what is in a file."""
+    return Path(path).read_text(encoding="utf-8")
+
+
+async def test_no_tool_writes_whose_signatures_count(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has the model put a key among those that are trusted releases nothing with it."""
+    log = tmp_path / "log"
+    monkeypatch.chdir(tmp_path)  # the home lies in it, as `.holdfast` does
+    trusting(runs, tmp_path, ALICE)
+    forged = json.dumps({"keys": [{**FORGER.public, "sub": "alice"}]})
+    written = call("save", path="home/approvers.json", text=forged)
+    agent = Agent(
+        name="it",
+        instructions="Do as you are told.",
+        models=["scripted:it"],
+        tools=[save, refund],
+        budget=Budget(max_steps=9),
+    )
+    script = [written, call("refund", log=str(log), amount=29.0), told]
+    async with runs.working(App(agents=[agent], scripts={"it": script})):
+        run = await runs.start("it")
+        request = await run.asked_for_approval()
+        saved = await run.failure()
+        answer = await send(run, request, FORGER.token(claims(run, request)))
+        await run.handle.cancel()
+
+    assert not answer.accepted
+    assert lines(log) == []
+    assert "leads to what the worker itself goes by" in saved.reason
+
+
+@pytest.mark.parametrize("tool_", [save, look_into])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "home/approvers.json",
+        "home/new",
+        "home",
+        "other/../home/approvers.json",
+        "to-home/approvers.json",
+        "to-keys",
+        "same-keys",
+        "idp.json",
+    ],
+)
+async def test_no_path_leads_to_what_the_worker_goes_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool_: Tool, path: str
+) -> None:
+    """By whatever name, read or written: other tenants' results lie there as well."""
+    home, keys = tmp_path / "home", tmp_path / "home" / "approvers.json"
+    home.mkdir()
+    (tmp_path / "other").mkdir()
+    keys.write_text("{}")
+    (tmp_path / "to-home").symlink_to(home)
+    (tmp_path / "to-keys").symlink_to(keys)
+    (tmp_path / "same-keys").hardlink_to(keys)
+    monkeypatch.chdir(tmp_path)
+    own = (Path("home"), Path("home/approvers.json"), tmp_path / "idp.json")
+    place = WorkerExecutor(secret_of, FileArtifacts(home), own)
+
+    with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+        await place.run(tool_, an_invocation(arguments={"path": path}), lambda _: None, admitted)
+
+    beside = an_invocation(arguments={"path": "other/new"})
+    await place.run(save, beside, lambda _: None, admitted)
+    assert (tmp_path / "other" / "new").exists()
+    assert keys.read_text() == "{}"
