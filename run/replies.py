@@ -148,14 +148,15 @@ def _assign_unique_ids(
     Some servers number calls anew in each reply; an approval, a result or an idempotency key must
     never be another call's, nor a draft's.
     """
-    marks = list(state.call_marks)
+    marks, seen = list(state.call_marks), set(state.call_marks)
     apart: list[AnyCall] = []
     for place, call in enumerate(calls, start=1):
         known = PLAIN_ID.fits(call.call_id)
         fresh = call.call_id if known else f"call-{state.turns_taken + 1}-{place}"
-        while (mark := digest(fresh)[:8]) in marks:
+        while (mark := digest(fresh)[:8]) in seen:
             fresh = f"{fresh}-{state.turns_taken + 1}-{place}"
         marks.append(mark)
+        seen.add(mark)
         apart.append(call.with_(call_id=fresh))
     return tuple(apart), tuple(marks)
 

@@ -284,3 +284,27 @@ def test_a_model_that_has_just_begun_has_no_cache_yet() -> None:
     second = after(a_state(), uncached(), uncached())
 
     assert after(second, uncached().with_(model="acme:other")).chain.notes == ()
+
+
+class Mark(str):
+    """The mark of a call's id, which counts how often one is held against another."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __eq__(self, other: object) -> bool:
+        Mark.looks += 1
+        return str.__eq__(self, str(other))
+
+    __hash__ = str.__hash__
+
+
+def test_however_many_calls_there_were_an_id_is_looked_for_once() -> None:
+    """A run that goes on for long doesn't hold its worker up longer with each reply."""
+    marks = tuple(Mark(f"{number:08x}") for number in range(2_000))
+    calls = tuple(a_call(call_id=f"call_{number}") for number in range(200))
+
+    state = after(a_state().with_(call_marks=marks), a_reply(*calls))
+
+    assert len(state.call_marks) == 2_200
+    assert Mark.looks < 2_000
