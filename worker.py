@@ -202,7 +202,8 @@ def build_activities(
         has_codec=around.has_codec,
     )
     sessions = SessionActivities(around.archive, around.earlier_sessions)
-    own = (found.home, found.approvers, found.keys, *app.policy.live_files)
+    archived = (around.archive.folder,) if around.archive else ()
+    own = (*found.own_files, *archived, *app.policy.live_files)
     place = WorkerExecutor(around.secrets.give, FileArtifacts(found.home / "artifacts"), own)
     tools = _build_tools(app, found, around, place)
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)

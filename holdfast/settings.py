@@ -69,6 +69,11 @@ class Settings:
             sandbox=_sandbox(),
         )
 
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        """What this process itself goes by: no tool has anything to do there."""
+        return self.home, self.approvers, self.keys
+
 
 @dataclass(frozen=True)
 class LogSettings:

@@ -11,7 +11,10 @@ SCHEME = "file:"
 
 
 class Archive(Protocol):
-    """Keeps bytes under names, which are paths of safe parts."""
+    """Keeps bytes under names, which are paths of safe parts, below a folder of this machine."""
+
+    @property
+    def folder(self) -> Path: ...
 
     async def read(self, path: str) -> bytes | None:
         """Return what lies under a path, or null where nothing does."""
@@ -30,7 +33,7 @@ class DirectoryArchive:
     """An archive in a directory, which nobody but this user reads. Raises OSError."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     async def read(self, path: str) -> bytes | None:
         """Return what lies under a path, or null where nothing does."""
@@ -38,7 +41,7 @@ class DirectoryArchive:
 
     async def has(self, path: str) -> bool:
         """Whether something lies under a path."""
-        return await asyncio.to_thread((self._folder / path).is_file)
+        return await asyncio.to_thread((self.folder / path).is_file)
 
     async def write(self, path: str, content: bytes) -> None:
         """Keep something under a path: it is on the disk when this returns."""
@@ -46,12 +49,12 @@ class DirectoryArchive:
 
     def _read(self, path: str) -> bytes | None:
         try:
-            return (self._folder / path).read_bytes()
+            return (self.folder / path).read_bytes()
         except FileNotFoundError:
             return None
 
     def _write(self, path: str, content: bytes) -> None:
-        target = self._folder / path
+        target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside = target.with_name(f".{uuid4().hex}")
         try:

@@ -15,6 +15,7 @@ from tests.attacks.test_tokens import ALICE, FORGER, claims, refund, send, trust
 from tests.builders import admitted, an_invocation
 from tests.running import Runs
 from tests.sample import lines, told
+from tests.tokens import PROVIDER
 from tests.tools.sample_tools import secret_of
 
 
@@ -29,6 +30,13 @@ async def save(path: str, text: str = "") -> str:
 async def look_into(path: str) -> str:
     """Return what is in a file."""
     return Path(path).read_text(encoding="utf-8")
+
+
+ELSEWHERE = f"""\
+version: 1
+issuers: [{{issuer: {PROVIDER}, jwks: idp.json}}]
+authorities: standing.yaml
+"""
 
 
 async def test_no_tool_writes_whose_signatures_count(
@@ -57,6 +65,28 @@ async def test_no_tool_writes_whose_signatures_count(
 
     assert not answer.accepted
     assert lines(log) == []
+    assert "leads to what the worker itself goes by" in saved.reason
+
+
+@pytest.mark.parametrize("path", ["idp.json", "standing.yaml", "kept/sessions/new"])
+async def test_no_tool_reaches_what_lies_elsewhere(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Keys of a provider and authorities lie beside the policy, the archive where the app says."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept" / "sessions").mkdir(parents=True)
+    (tmp_path / "idp.json").write_text('{"keys": []}')
+    (tmp_path / "standing.yaml").write_text("version: 1\nauthorities: []\n")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(ELSEWHERE)
+    agent = Agent(name="it", instructions="Do.", models=["scripted:it"], tools=[save])
+    script = [call("save", path=path, text="x"), told]
+    app = App(agents=[agent], scripts={"it": script}, policy=policy, archive="file:kept")
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        saved = await run.failure()
+
     assert "leads to what the worker itself goes by" in saved.reason
 
 
