@@ -202,8 +202,7 @@ def build_activities(
         has_codec=around.has_codec,
     )
     sessions = SessionActivities(around.archive, around.earlier_sessions)
-    archived = (around.archive.folder,) if around.archive else ()
-    own = (*found.own_files, *archived, *app.policy.live_files)
+    own = found.list_own_files(around.archive, *app.policy.live_files)
     place = WorkerExecutor(around.secrets.give, FileArtifacts(found.home / "artifacts"), own)
     tools = _build_tools(app, found, around, place)
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
@@ -268,7 +267,8 @@ async def _run_sandbox_worker(
     sandbox = Sandbox(found.home)
     flaw = await _prepare_sandbox(sandbox, app, found)
     tools = _build_tools(app, found, around, SandboxExecutor(sandbox, Egress(), flaw))
-    projects = ProjectActivities(Workspaces(found.home), around.redactor)
+    own = found.list_own_files(around.archive, *app.policy.live_files)
+    projects = ProjectActivities(Workspaces(found.home, own=own), around.redactor)
     async with Worker(
         client,
         task_queue=sandbox_queue(task_queue),

@@ -5,7 +5,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -56,11 +56,14 @@ class Workspaces:
 
     What is in one was written by code that nobody has read: no link in it is followed to where it
     leads out, and whoever reads it raises HoldfastError when it is too large. All of this blocks.
-    Anything may be killed at any point and done again.
+    Anything may be killed at any point and done again. No project has what is the worker's *own*.
     """
 
-    def __init__(self, home: Path, limits: TreeLimits = TREE_LIMITS) -> None:
+    def __init__(
+        self, home: Path, limits: TreeLimits = TREE_LIMITS, *, own: Sequence[Path] = ()
+    ) -> None:
         self._home = home.absolute()
+        self._own = own
         self._folder = self._home / "workspaces"
         self._limits = limits
 
@@ -173,10 +176,13 @@ class Workspaces:
     def _copy_project(self, project: Path, tree: NewTree) -> tuple[LeftOut, ...]:
         left_out: list[LeftOut] = []
         home = os.path.relpath(self._home.resolve(), project)
+        own = {os.path.relpath(one.resolve(), project) for one in self._own}
 
         def leaves_out(path: str) -> bool:
             if path == home:
                 left_out.append(LeftOut(path, "it is HOLDFAST_HOME"))
+            elif path in own:
+                left_out.append(LeftOut(path, "the worker itself goes by it"))
             elif path.rpartition("/")[2] in EXCLUDED_NAMES:
                 left_out.append(LeftOut(path, "it may hold credentials"))
             else:

@@ -11,6 +11,7 @@ from holdfast.testing import call
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.execution import WorkerExecutor
 from holdfast.tools.tool import Tool
+from holdfast.tools.workspaces import LeftOut, Workspaces
 from tests.attacks.test_tokens import ALICE, FORGER, claims, refund, send, trusting
 from tests.builders import admitted, an_invocation
 from tests.running import Runs
@@ -126,3 +127,18 @@ async def test_no_path_leads_to_what_the_worker_goes_by(
     await place.run(save, beside, lambda _: None, admitted)
     assert (tmp_path / "other" / "new").exists()
     assert keys.read_text() == "{}"
+
+
+def test_what_a_worker_goes_by_is_copied_into_no_workspace(tmp_path: Path) -> None:
+    """An archive with what others said, or keys: no model reads them because they lie there."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    (project / "kept" / "sessions").mkdir(parents=True)
+    for path in ("kept/sessions/one", "idp.json", "main.py"):
+        (project / path).write_text("x")
+    workspaces = Workspaces(home, own=(project / "kept", project / "idp.json", home))
+
+    assert set(workspaces.fill("run", project)) == {
+        LeftOut("kept", "the worker itself goes by it"),
+        LeftOut("idp.json", "the worker itself goes by it"),
+    }
+    assert [one.name for one in workspaces.ensure("run").iterdir()] == ["main.py"]
