@@ -117,9 +117,10 @@ def _check_role(role: Role, contract: ToolContract, companion: ToolContract) -> 
 def _check_risk(role: Role, risk: Risk) -> str | None:
     if role == "undo":
         return f"must need no sandbox, and {risk} does" if risk.needs_sandbox else None
-    if risk.changes_nothing or (role == "draft" and risk is Risk.DRAFT_ONLY):
+    leaves = Risk.DRAFT_ONLY if role == "draft" else Risk.WRITE_INTERNAL
+    if risk.changes_nothing or risk is leaves:
         return None
-    return f"must change nothing, and {risk} does"
+    return f"must change nothing or be {leaves}, and it is {risk}"
 
 
 def _shape(schema: JsonObject) -> JsonObject:

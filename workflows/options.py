@@ -189,19 +189,25 @@ def workspace(summary: str) -> ActivityConfig:
 
 
 def tool_call(
-    summary: str, contract: ToolContract, seconds_left: float | None, *, sandboxed: bool = False
+    summary: str,
+    contract: ToolContract,
+    seconds_left: float | None,
+    *,
+    sandboxed: bool = False,
+    finds_out: bool = False,
 ) -> ActivityConfig:
     """
     Options of a tool's activity.
 
     Only a tool that changes nothing is ever repeated: for any other a lost reply may mean that it
-    happened. Nor is one that used up its time: it would use it up again. A sandboxed call goes to
-    the queue of the workers that have a sandbox.
+    happened; but one that finds that out may close the call's key on its way, which stays closed.
+    Nor is one that used up its time: it would use it up again. A sandboxed call goes to the queue
+    of the workers that have a sandbox.
     """
     queue, limit = workflow.info().task_queue, timedelta(seconds=contract.timeout)
     late = SANDBOX_STARTUP_ALLOWANCE if sandboxed else timedelta(0)
     retry = RetryPolicy(maximum_attempts=1)
-    if contract.risk.changes_nothing:
+    if contract.risk.changes_nothing or finds_out:
         retry = _build_retry_policy(contract.retry.max_retries + 1, _backoff(contract))
     return ActivityConfig(
         task_queue=sandbox_queue(queue) if sandboxed else queue,

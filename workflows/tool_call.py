@@ -139,7 +139,13 @@ async def _execute(
         contract.name,
         invocation,
         _RESULT_ADAPTER,
-        options.tool_call(summary, contract, seconds_left, sandboxed=invocation.grant is not None),
+        options.tool_call(
+            summary,
+            contract,
+            seconds_left,
+            sandboxed=invocation.grant is not None,
+            finds_out=invocation.purpose == "reconcile",
+        ),
     )
     # A client may have said what it came to; it is the result of this call all the same.
     return _without_spans(result.with_(call_id=call.call_id, name=call.name))

@@ -61,7 +61,7 @@ async def issue_refund(
     return await asyncio.to_thread(refunds.pay, kept(), ctx.idempotency_key, ctx.draft_id, claim)
 
 
-@tool(risk=Risk.READ_ONLY, timeout=30)
+@tool(risk=Risk.WRITE_INTERNAL, timeout=30)
 async def find_refund(
     order_id: OrderId,  # noqa: ARG001 -- it takes what issue_refund takes
     amount: Amount,  # noqa: ARG001

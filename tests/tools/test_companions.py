@@ -37,6 +37,18 @@ async def find_locally(log: str, text: str) -> Reconciled:
     return Reconciled(happened=bool(log + text))
 
 
+@tool(risk=Risk.WRITE_INTERNAL)
+async def close_key(log: str, text: str) -> Reconciled:
+    """Find out whether it happened, and let it happen no more where it didn't."""
+    return Reconciled(happened=bool(log + text))
+
+
+@tool(risk=Risk.WRITE_EXTERNAL)
+async def find_abroad(log: str, text: str) -> Reconciled:
+    """Find out whether it happened by writing to somebody else."""
+    return Reconciled(happened=bool(log + text))
+
+
 @tool(risk=Risk.DESTRUCTIVE)
 async def take_back(log: str, text: str, ctx: ToolContext) -> str:
     """Take back what was done, by the id that it answered with."""
@@ -115,6 +127,12 @@ def test_what_undoes_a_draft_is_found_too() -> None:
     assert companions([acting(draft="draft_changes")]) == (draft_changes, take_back)
 
 
+def test_what_finds_out_may_say_that_it_writes() -> None:
+    """One that closes the key of a call changes a record of our own, and nothing else."""
+    # BY-75
+    assert companions([acting(reconcile="close_key")]) == (close_key,)
+
+
 def test_one_tool_may_undo_several() -> None:
     """A companion of two tools is one tool."""
     assert companions([acting(undo="take_back"), draft_changes]) == (take_back,)
@@ -145,9 +163,19 @@ def test_a_companion_that_the_model_sees_is_no_second_tool() -> None:
         (acting(draft="draft_other"), "its draft 'draft_other' must take the same arguments"),
         (
             acting(draft="draft_loudly"),
-            "its draft 'draft_loudly' must change nothing, and write_internal does",
+            (
+                "its draft 'draft_loudly' must change nothing or be draft_only, and it is "
+                "write_internal"
+            ),
         ),
         (acting(reconcile="find_words"), "its reconcile 'find_words' must return Reconciled"),
+        (
+            acting(reconcile="find_abroad"),
+            (
+                "its reconcile 'find_abroad' must change nothing or be write_internal, and it is "
+                "write_external"
+            ),
+        ),
         (
             acting(reconcile="find_locally"),
             f"its reconcile 'find_locally' {PLAIN}",

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Reconciled, Risk, tool
+from holdfast import Reconciled, Risk, ToolContext, tool
 from holdfast.cli.screen import Screen
 from holdfast.cli.standing import show_view, view
 from holdfast.client import Run
 from holdfast.testing import call
 from holdfast.workflows import options
 from tests.running import Runs
-from tests.sample import scripted, told
+from tests.sample import lines, note, scripted, told
 from tests.workflows.test_permissions import policy
 
 
@@ -26,6 +26,41 @@ async def find_booking(seat: int) -> Reconciled:
 async def book(seat: int) -> str:
     """Book a seat, and lose the answer."""
     raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.WRITE_INTERNAL, retry_backoff=0.01)
+async def close_order(log: str, ctx: ToolContext) -> Reconciled:
+    """Find out whether something was ordered, and close its key where it wasn't."""
+    note(log, f"closed {ctx.idempotency_key}")
+    if len(lines(log)) % 2:
+        raise ConnectionError("the line went dead once more")
+    return Reconciled(happened=False)
+
+
+@tool(risk=Risk.WRITE_INTERNAL, reconcile="close_order", timeout=0.3)
+async def order(log: str, ctx: ToolContext) -> str:
+    """Order something, and lose the answer."""
+    note(log, f"asked {ctx.idempotency_key}")
+    raise ConnectionError("the line went dead")
+
+
+async def test_what_closes_a_key_is_asked_again(skipping_runs: Runs, tmp_path: Path) -> None:
+    """What finds out is a write of its own class, and repeated: what it closed stays closed."""
+    # BY-75
+    log = tmp_path / "log"
+    app = scripted(
+        [call("order", log=str(log)), told],
+        tools=[order],
+        policy=policy(tmp_path, "{id: yes, effect: allow, match: {tools: [order]}}"),
+    )
+    async with skipping_runs.working(app):
+        run = await skipping_runs.start("it")
+        result = await run.result()
+    asked, *closed = lines(log)
+
+    assert result.answer == "order error"
+    # Once at once, and once when it can't be under way any more, of which the answer was lost.
+    assert closed == [asked.replace("asked", "closed")] * 3
 
 
 async def test_it_says_why_it_waits_and_until_when(
