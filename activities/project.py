@@ -78,10 +78,11 @@ class ProjectActivities:
     def _open(self, asked: OpenProject) -> ProjectContext:
         run, places = asked.first_execution_run_id, project.list_locations(asked.path)
         left_out = self._workspaces.fill(run, Path(asked.folder))
-        for one in left_out[:_MAX_LOG_LINES]:
+        named = () if asked.regulated else left_out[:_MAX_LOG_LINES]
+        for one in named:
             log.info("project.left_out", path=self._redact(one.path), reason=one.reason)
-        if len(left_out) > _MAX_LOG_LINES:
-            log.info("project.left_out_more", number=len(left_out) - _MAX_LOG_LINES)
+        if unnamed := len(left_out) - len(named):
+            log.info("project.left_out_more", number=unnamed)
         context = project.merge(self._documents(run, places))
         return context.model_copy(update={"workspace": self._workspaces.digest(run)})
 

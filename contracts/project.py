@@ -21,13 +21,15 @@ class OpenProject(Contract):
     """
     Input of the activity `open_project`: fills a workspace and reads what the project says.
 
-    `path` is the file that the task is about, relative to the project, if it says so.
+    `path` is the file that the task is about, relative to the project, if it says so. Of a
+    `regulated` run no name of a file is logged.
     """
 
     run_id: str
     first_execution_run_id: str
     folder: str
     path: str = ""
+    regulated: bool = Field(default=False, exclude_if=not_)
 
 
 class ProjectFile(Contract):

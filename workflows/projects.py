@@ -47,6 +47,7 @@ async def _open_project(run: RunContext) -> None:
         first_execution_run_id=run.state.first_execution_run_id,
         folder=spec.folder,
         path=path if isinstance(path, str) else "",
+        regulated=run.state.brief.regulated,
     )
     try:
         context = await workflow.execute_activity_method(

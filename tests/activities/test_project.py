@@ -61,7 +61,7 @@ def opened(activities: ProjectActivities, folder: Path) -> Opened:
             place.write_text(text, encoding="utf-8")
         return await asked(
             activities,
-            OpenProject(**ITS, folder=str(folder), path=path),
+            OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder), path=path),
         )
 
     return opening
@@ -155,6 +155,25 @@ async def test_links_out_of_the_project(opened: Opened, folder: Path, target: st
     assert left_out == ([] if target == "secret" else ["AGENTS.md"])
 
 
+async def test_a_regulated_run_logs_how_many_are_left_out(
+    activities: ProjectActivities, folder: Path
+) -> None:
+    """Where a law protects what a run is about, no name of a file stands in the log."""
+    # HT-04
+    (folder / "patient-4711.md").symlink_to("/etc/passwd")
+
+    with capture_logs() as logs:
+        await asked(
+            activities,
+            OpenProject(
+                run_id=RUN, first_execution_run_id=FIRST, folder=str(folder), regulated=True
+            ),
+        )
+
+    assert [(one["event"], one["number"]) for one in logs] == [("project.left_out_more", 1)]
+    assert "patient" not in repr(logs)
+
+
 async def test_a_link_to_another_file(opened: Opened, folder: Path) -> None:
     """A CLAUDE.md that is a link to AGENTS.md says nothing more."""
     (folder / "CLAUDE.md").symlink_to("AGENTS.md")
@@ -177,7 +196,7 @@ async def test_a_path_that_leads_out(opened: Opened, workspaces: Workspaces, pat
 
 async def test_a_folder_that_isnt_there(activities: ProjectActivities, folder: Path) -> None:
     """Without the project's folder a run can't begin, and asking again doesn't help."""
-    opening = OpenProject(**ITS, folder=str(folder / "missing"))
+    opening = OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder / "missing"))
 
     with pytest.raises(ApplicationError, match="put the project on all workers") as raised:
         await asked(activities, opening)
@@ -200,14 +219,16 @@ async def test_what_may_pass_is_tried_again(
     (tmp_path / "home").write_text("no folder")
 
     with pytest.raises(ApplicationError, match="the workspace can't be used now: ") as raised:
-        await asked(activities, OpenProject(**ITS, folder=str(folder)))
+        await asked(
+            activities, OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder))
+        )
 
     assert (raised.value.type, raised.value.non_retryable) == ("WorkspaceFailed", False)
 
 
 async def test_errors_hold_no_secrets(activities: ProjectActivities, folder: Path) -> None:
     """Names are words of strangers: a secret in one doesn't leave with an error."""
-    opening = OpenProject(**ITS, folder=f"{folder}/{SECRET}")
+    opening = OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=f"{folder}/{SECRET}")
 
     with pytest.raises(ApplicationError) as raised:
         await asked(activities, opening)
@@ -250,7 +271,7 @@ async def test_only_the_run_itself(
     activities: ProjectActivities, workspaces: Workspaces, folder: Path
 ) -> None:
     """Neither another run nor a client fills, keeps or restores a run's workspace."""
-    opening = OpenProject(**ITS, folder=str(folder))
+    opening = OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder))
     back = RestoreWorkspace(**ITS, digest="0" * 64)
     (folder / "x").touch()
 
@@ -280,6 +301,8 @@ async def test_it_works_beside_the_loop(workspaces: Workspaces, folder: Path) ->
     (folder / "AGENTS.md").write_text("words")
     activities = ProjectActivities(workspaces, Redactor(known))
 
-    await asked(activities, OpenProject(**ITS, folder=str(folder)))
+    await asked(
+        activities, OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder))
+    )
 
     assert threads - {threading.get_ident()}

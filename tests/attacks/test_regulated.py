@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -224,6 +225,24 @@ async def test_no_word_of_a_regulated_run_stands_outside_of_its_codec(
     assert MARK.encode() not in raw
     assert (b"req-1" in notices, MARK.encode() in notices) == (True, False)
     assert "activity.raised" in logged.getvalue()
+    assert [line for line in logged.getvalue().splitlines() if MARK in line] == []
+
+
+@pytest.mark.usefixtures("sandboxed")
+async def test_no_file_of_a_regulated_run_is_named_in_a_log(
+    client: Client, logged: io.StringIO, tmp_path: Path
+) -> None:
+    """Of what its project leaves out the log has the number; its files name whom it is about."""
+    # HT-04
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / f"{MARK}.md").symlink_to("/etc/passwd")
+    nurse = a_doctor(name="nurse", models=["scripted:nurse"], project=project)
+    async with working(client, an_app(nurse)) as (holdfast, queue):
+        result = await (await holdfast.start("nurse", "help", queue=queue)).result()
+
+    assert result.answer
+    assert "project.left_out_more" in logged.getvalue()
     assert [line for line in logged.getvalue().splitlines() if MARK in line] == []
 
 
