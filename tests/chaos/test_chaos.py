@@ -81,7 +81,7 @@ async def test_whatever_models_and_tools_do(stage: Stage, script: Script) -> Non
 @given(script=scripts(FREE, people=True, restarts=True))
 async def test_whatever_people_say_and_whenever_workers_go(stage: Stage, script: Script) -> None:
     """Approvals, words, rubbish: early, late, twice; workers that go in the middle of a turn."""
-    # HG-13 GF-01 SS-07
+    # HG-13 SS-07
     await check(stage, script)
 
 

@@ -1,10 +1,11 @@
-"""An app for the tests that kill processes: thirty steps, each noted in a file."""
+"""An app for the tests that kill processes: thirty steps, each noted, and one that asks."""
 
 import asyncio
 from pathlib import Path
 
 from holdfast import Agent, App, Budget, Risk, ToolContext, tool
 from holdfast.testing import Reply, ScriptTurn, call, say
+from tests.sample import send
 
 STEPS = 30
 
@@ -32,6 +33,11 @@ def observations(turn: ScriptTurn) -> Reply:
     return say(f"{results} observations")
 
 
+def sending(turn: ScriptTurn) -> Reply:
+    """Send a text, once somebody has approved it."""
+    return say("sent") if turn.number > 1 else call("send", log=turn.goal, text="hello")
+
+
 app = App(
     agents=[
         Agent(
@@ -40,7 +46,13 @@ app = App(
             models=["scripted:observer"],
             tools=[observe],
             budget=Budget(max_steps=STEPS + 1),
-        )
+        ),
+        Agent(
+            name="sender",
+            instructions="Send.",
+            models=["scripted:sender"],
+            tools=[send],
+        ),
     ],
-    scripts={"observer": observations},
+    scripts={"observer": observations, "sender": sending},
 )

@@ -81,7 +81,7 @@ async def test_it_holds_with_two_workers(runs: Runs) -> None:
 
 async def test_an_approval_survives_its_worker(runs: Runs) -> None:
     """A run that waits can be answered while no worker is there, and goes on with the next one."""
-    # SS-07 GF-01
+    # SS-07
     app = scripted([call("send", log="/dev/null", text="x"), say("sent")])
     async with runs.working(app):
         run = await runs.start("it")

@@ -24,7 +24,6 @@ def test_server_comes_with_the_installation() -> None:
 @pytest.mark.slow
 async def test_runs_outlive_the_server(tmp_path: Path) -> None:
     """What one server kept, the next one knows."""
-    # GF-01
     database = tmp_path / "temporal.db"
     async with dev_server(database=database) as environment:
         await environment.client.start_workflow("AgentRun", {}, id="kept", task_queue="none")

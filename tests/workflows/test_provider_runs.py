@@ -1,9 +1,12 @@
 """Whole runs on real SDKs: reasoning, hosted tools, pauses, shapes, chains, other providers."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import BaseModel
 
 from holdfast import Agent, App, HostedTool, ModelSettings
+from holdfast.adapters.wire import as_list, as_object
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.model import Strategy
@@ -11,7 +14,7 @@ from tests.adapters.provider_server import ProviderServer
 from tests.histories import activities, names, noted
 from tests.memory.runs import MemoryRuns
 from tests.running import DAY, Runs
-from tests.sample import add, look
+from tests.sample import add, look, send
 from tests.workflows.provider_words import (
     CLAUDE,
     GPT,
@@ -70,6 +73,33 @@ async def test_a_run_changes_its_provider_both_ways(
     assert "2 + 3" in back
     assert "5 + 4" not in back
     assert "call_2" in back
+
+
+async def test_a_mixed_turn_is_answered_in_one_message(
+    memory_runs: MemoryRuns, provider: ProviderServer, tmp_path: Path
+) -> None:
+    """What a read brought is held until a person has decided about the call beside it."""
+    # BY-41
+    log = tmp_path / "sent"
+    sent = tool_use("toolu_2", "send", log=str(log), text="hi")
+    provider.answer(anthropic("tool_use", text("So."), tool_use("toolu_1", a=2, b=3), sent))
+    provider.answer(anthropic("end_turn", text("Done.")))
+    async with memory_runs.working(an_app(CLAUDE, tools=[add, send])):
+        run = await memory_runs.start("it")
+        request = await run.asked_for_approval()
+        before = len(bodies(provider, "/messages"))
+        await run.approve(request.request_id)
+        result = await run.result()
+
+    _, second = bodies(provider, "/messages")
+    assert (before, result.status, result.answer) == (1, "completed", "Done.")
+    *_, asked, answered = as_list(second["messages"])
+    assert (as_object(asked)["role"], as_object(answered)["role"]) == ("assistant", "user")
+    blocks = [as_object(one) for one in as_list(as_object(answered)["content"])]
+    assert [(one["type"], one.get("tool_use_id")) for one in blocks] == [
+        ("tool_result", "toolu_1"),
+        ("tool_result", "toolu_2"),
+    ]
 
 
 async def test_a_hosted_tool_is_recorded_and_not_dispatched(
