@@ -106,6 +106,14 @@ class ModelAdapter(Protocol):
 class ProviderAdapter(ModelAdapter, Protocol):
     """An adapter that speaks to a provider over the wire: its translations, all of them pure."""
 
+    async def find_window(self, name: str) -> int | None:
+        """
+        Ask the provider how many tokens a model's context holds; null where it doesn't say.
+
+        Raises ModelError.
+        """
+        ...
+
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render a call as the provider's request."""
         ...

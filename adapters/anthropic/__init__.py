@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from urllib.parse import quote
 
 from holdfast.adapters import failures
 from holdfast.adapters.anthropic import blocks, connection, messages, stream
@@ -15,11 +16,12 @@ from holdfast.adapters.pricing import Listing
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings
+from holdfast.contracts.usage import parse_counter
 
 
 class AnthropicAdapter:
     """
-    Speaks Anthropic Messages; everything but `respond` is pure.
+    Speaks Anthropic Messages; everything but `respond` and `find_window` is pure.
 
     Key and address are the SDK's: ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and their like. A server
     that says nothing for as long as *idle* is given up.
@@ -44,6 +46,12 @@ class AnthropicAdapter:
 
     def find_refused_settings(self, name: str, settings: ModelSettings) -> Mapping[str, str]:
         return requests.sampling(name, settings).refused
+
+    async def find_window(self, name: str) -> int | None:
+        client = await self._client.get()
+        with failures.redact_key(connection.secret(client)):
+            model = await connection.get(client, f"/v1/models/{quote(name, safe='')}")
+        return parse_counter(model.get("max_input_tokens"))
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.render(request).body

@@ -1,4 +1,4 @@
-"""The one client of a process, and the one request that it makes."""
+"""The one client of a process, and the requests that it makes."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -68,3 +68,14 @@ async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: StreamReader
         return whole
     # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
     return await asyncio.to_thread(stream.assemble, exchange.events)
+
+
+async def get(client: "AsyncAnthropic", path: str) -> JsonObject:
+    """Read what stands under a path. Raises ModelError."""
+    import httpx2
+    from anthropic import AnthropicError
+
+    try:
+        return wire.json_object(await client.get(path, cast_to=bytes))
+    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, *PARSE_ERRORS) as error:
+        raise as_model_error(error) from None

@@ -31,7 +31,7 @@ from holdfast.contracts.usage import CallUsage
 
 class OpenAIChatAdapter:
     """
-    Speaks Chat Completions; everything but `respond` is pure.
+    Speaks Chat Completions; everything but `respond` and `find_window` is pure.
 
     `openai-chat:NAME` is a model of OpenAI's own server: key and address are the SDK's,
     OPENAI_API_KEY, OPENAI_BASE_URL and their like. Of another address nothing is assumed, unless
@@ -80,6 +80,13 @@ class OpenAIChatAdapter:
         except ModelNotHere:  # no such server: the call will say so
             return {}
         return requests.sampling(target, settings).refused
+
+    async def find_window(self, name: str) -> int | None:
+        target = addresses.target(self._servers, name, self._own)
+        line = await self._find_client(target).get()
+        with failures.redact_key(line.client.api_key):
+            listed = await connection.list_models(line, target)
+        return responses.find_window(listed, target.model)
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         return requests.render(request, self._target(request)).body

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.adapters import failures, openai_sdk
+from holdfast.adapters import failures, openai_sdk, wire
 from holdfast.adapters.lazy_client import Environment, OpenHttpClient
 from holdfast.adapters.openai_chat import errors, stream
 from holdfast.adapters.openai_chat.servers import Target
@@ -73,3 +73,12 @@ async def ask(
         return whole
     # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
     return await asyncio.to_thread(stream.assemble, exchange.events, target)
+
+
+async def list_models(line: ServerClient, target: Target) -> JsonObject:
+    """Ask a server for its models. Raises ModelError."""
+    try:
+        told = await line.client.get("/models", cast_to=bytes, options={"headers": line.withheld})
+        return wire.json_object(told)
+    except openai_sdk.faults() as error:
+        raise errors.before_reply(target.provider, error) from None

@@ -7,11 +7,11 @@ from holdfast.adapters.openai_chat import errors, message_parts
 from holdfast.adapters.openai_chat import usage as usages
 from holdfast.adapters.openai_chat.message_parts import ParsedCall
 from holdfast.adapters.openai_chat.servers import Target
-from holdfast.adapters.wire import as_list, as_text
+from holdfast.adapters.wire import as_list, as_object, as_text
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, StopCause
 from holdfast.contracts.transcript import Part, join_text
-from holdfast.contracts.usage import CallUsage
+from holdfast.contracts.usage import CallUsage, parse_counter
 
 TOOL_BLOCK_TYPES = base.TOOL_BLOCK_TYPES | {"function_call", "function_result"}
 TEXT_BLOCK_TYPES = base.TEXT_BLOCK_TYPES | {"output_text"}
@@ -31,6 +31,9 @@ _STOPS: Mapping[str, StopCause] = {
     "model_length": "max_tokens",
     "content_filter": "content_filter",
 }
+_WINDOWS = ("max_model_len", "context_length", "context_window", "max_context_length")
+"""What servers call the window of a model that they list: vLLM, OpenRouter, Groq, Mistral."""
+
 _ERROR_REASONS = ("error", "insufficient_system_resource")
 
 
@@ -122,3 +125,10 @@ def _notes(
     for part in parts:
         if part.kind == "other":
             yield f"{target.label} sent {part.name!r}, which this release keeps unread"
+
+
+def find_window(listed: JsonObject, model: str) -> int | None:
+    """Return the window of a model that a server lists, by any of the names for it."""
+    models = map(as_object, as_list(listed.get("data")))
+    told = (one.get(name) for one in models if one.get("id") == model for name in _WINDOWS)
+    return next((tokens for said in told if (tokens := parse_counter(said))), None)

@@ -106,6 +106,15 @@ class Endpoint:
         self.answered_by = reply.model
         return reply
 
+    async def ask_window(self) -> int | None:
+        """Ask how much context the model takes, which costs nothing. Raises ModelError."""
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                return await self.adapter.find_window(self.model)
+        except TimeoutError:
+            late = f"nothing came within {REQUEST_SECONDS:.0f} seconds"
+            raise ModelUnavailable(late, kind="timeout") from None
+
 
 def build_prefix(
     tools: tuple[ToolSchema, ...] = (),

@@ -89,10 +89,17 @@ async def _try(endpoint: Endpoint, name: str, look: Look) -> AsyncIterator[Findi
 
 
 async def _find_window(endpoint: Endpoint) -> Finding:
+    """Find the window that its provider tells, or else that of the library; nobody fills one."""
     adapter = endpoint.adapter
-    listed = PriceList({adapter.provider: adapter})
-    (facts,) = await listed.facts([f"{adapter.provider}:{endpoint.model}"])
-    if facts.context_tokens is None:
-        return Finding(probe="context window", verdict="unknown", detail="nobody tells it")
-    told = f"{facts.context_tokens} tokens, by the library of prices; not tried"
-    return Finding(probe="context window", verdict="ok", detail=told)
+    prices = PriceList({adapter.provider: adapter})
+    (facts,) = await prices.facts([f"{adapter.provider}:{endpoint.model}"])
+    known, told = facts.context_tokens, None
+    said = "its provider doesn't tell it"
+    try:
+        if endpoint.answered_by is not None and (told := await endpoint.ask_window()):
+            said = f"{told} tokens, says its provider"
+    except ModelError as error:
+        said = f"asked for it, its provider says: {error}"
+    listed = f"{known} tokens, says the library of prices" if known else "no price list has it"
+    verdict: Verdict = "ok" if told or known else "unknown"
+    return Finding(probe="context window", verdict=verdict, detail=f"{said}; {listed}")

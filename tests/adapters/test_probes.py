@@ -114,6 +114,12 @@ def well_said(tongue: Tongue) -> list[JsonObject]:
     ]
 
 
+def window_of(dialect: Dialect) -> str:
+    """What a provider tells of its models' windows."""
+    tells = dialect.name == "anthropic"
+    return "200000 tokens, says its provider; " if tells else "its provider doesn't tell it; "
+
+
 async def test_an_endpoint_that_does_it_all(provider: ProviderServer, dialect: Dialect) -> None:
     """Each thing is asked for in the provider's own words, and found to be as it has to be."""
     # BY-32
@@ -124,7 +130,8 @@ async def test_an_endpoint_that_does_it_all(provider: ProviderServer, dialect: D
     report = await probe(dialect.adapter(), dialect.samples.REASONER)
 
     assert report.is_fit
-    assert report.requests == len(provider.requests)
+    assert report.requests == sum(one.method == "POST" for one in provider.requests)
+    assert find(report, "context window").detail.startswith(window_of(dialect))
     found = verdicts(report)
     for name in ("words", "stream", "schema", "strict mode", "parallel calls", "results"):
         assert found.pop(name) == "ok"
@@ -194,7 +201,7 @@ async def test_a_server_that_gets_things_wrong(provider: ProviderServer) -> None
         "reasoning items": ("refused", find(report, "reasoning items").detail),
         "storage": ("unknown", "requests say nothing of it: its provider's word counts"),
         "hosted tools": ("lacking", "the adapter knows of none"),
-        "context window": ("unknown", "nobody tells it"),
+        "context window": ("unknown", "its provider doesn't tell it; no price list has it"),
     }
     assert "eaten" in find(report, "answer's shape").detail
     assert "no thinking here" in find(report, "reasoning items").detail

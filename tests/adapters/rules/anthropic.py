@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from urllib.parse import unquote
 
 from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject
 from tests.adapters.rules import anthropic_request as asked
 from tests.adapters.rules import anthropic_stream
-from tests.adapters.rules.strict import Event, OpenAIHeaders, Understood
+from tests.adapters.rules.strict import Event, OpenAIHeaders, Page, Understood
 
+_MODEL = re.compile(r"/v1/models/([^/]+)")
 _PAUSES = ("pause_turn", "compaction")
 _UNENFORCEABLE = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern"}
@@ -28,6 +30,23 @@ class AnthropicRules(OpenAIHeaders):
         self._blocks: list[JsonObject] = []
         self._paused: list[list[JsonValue]] = []
         self._containers: set[str] = set()
+
+    def page(self, method: str, path: str, body: JsonObject) -> Page | None:
+        """Say what is known of a model."""
+        named = _MODEL.fullmatch(path)
+        if method != "GET" or named is None:
+            return None
+        return Page(
+            {
+                "id": unquote(named[1]),
+                "type": "model",
+                "display_name": "A model",
+                "created_at": "2026-10-01T00:00:00Z",
+                "lifecycle": "active",
+                "max_input_tokens": 200_000,
+                "max_tokens": 64_000,
+            }
+        )
 
     def problem(self, path: str, headers: Mapping[str, str], body: JsonObject) -> str | None:
         """Say why the API would refuse a request."""

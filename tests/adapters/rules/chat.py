@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject
-from tests.adapters.rules.strict import Event, OpenAIHeaders, Strict, Understood
+from tests.adapters.rules.strict import Event, OpenAIHeaders, Page, Strict, Understood
 
 Count = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
@@ -164,8 +164,15 @@ class ChatRules(OpenAIHeaders):
     path = "/chat/completions"
 
     def __init__(self, takes: frozenset[str] = OPENAI) -> None:
+        self.models: list[JsonValue] = []
         self._takes = takes
         self._counts = False
+
+    def page(self, method: str, path: str, body: JsonObject) -> Page | None:
+        """List the models."""
+        if (method, path) != ("GET", "/v1/models"):
+            return None
+        return Page({"object": "list", "data": self.models})
 
     def problem(self, path: str, headers: Mapping[str, str], body: JsonObject) -> str | None:
         """Say why the server would refuse a request."""
