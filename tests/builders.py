@@ -38,6 +38,7 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput
+from holdfast.contracts.sessions.state import SessionState
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
@@ -129,6 +130,21 @@ def a_state(
     """A run that has just begun, of an agent with these changes."""
     given = RunInput.model_validate({"agent": "it", "input": goal, **(run or {})})
     return turns.start_run(given, an_agent(**agent), NOW, **IDS)
+
+
+def a_session() -> SessionState:
+    """A session in which nothing was said yet."""
+    state = a_state()
+    return SessionState(
+        agent="it",
+        actor="web",
+        limits=state.agent.budget,
+        budget=None,
+        idle_timeout=60,
+        context={},
+        last_updated=NOW,
+        idle_since=NOW,
+    )
 
 
 def asked_for(*calls: AnyCall, state: RunState | None = None) -> RunState:

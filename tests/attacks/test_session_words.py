@@ -16,7 +16,6 @@ from holdfast.contracts.journal import MessageRefused
 from holdfast.contracts.run import StatusReport
 from holdfast.contracts.sessions.bounds import MAX_WAITING_MESSAGES
 from holdfast.contracts.sessions.messages import MessageSignal
-from holdfast.contracts.sessions.state import SessionState
 from holdfast.contracts.signals import CloseSignal
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
@@ -25,7 +24,7 @@ from holdfast.run.transcript import halt
 from holdfast.settings import Settings
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
-from tests.builders import NOW, a_state
+from tests.builders import NOW, a_session, a_state
 from tests.control.test_stops import keep
 from tests.holdfast.written import Written, read
 from tests.memory.runs import MemoryRuns
@@ -40,20 +39,6 @@ FORGED: JsonObject = {
     "forward_id": "0b6f4f0e",
     "outcome": {"accepted": True, "request_id": "1-researcher/req-1", "reason": "accepted"},
 }
-
-
-def a_session() -> SessionState:
-    state = a_state()
-    return SessionState(
-        agent="it",
-        actor="web",
-        limits=state.agent.budget,
-        budget=None,
-        idle_timeout=60,
-        context={},
-        last_updated=NOW,
-        idle_since=NOW,
-    )
 
 
 @pytest.mark.usefixtures("command_line")

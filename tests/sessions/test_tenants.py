@@ -9,8 +9,7 @@ from holdfast import HoldfastError
 from holdfast.client import Holdfast, Session
 from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.run.sessions.messages import accept_message
-from tests.attacks.test_session_words import a_session
-from tests.builders import NOW, a_state
+from tests.builders import NOW, a_session, a_state
 from tests.holdfast.unreadable import start_unreadable
 from tests.sample import scripted
 from tests.sessions.talkative import echo
