@@ -54,14 +54,19 @@ _PEOPLE_ORIGINS = frozenset({"goal", "message", "steer", "guidance", "project"})
 
 
 def find_status(state: RunState, in_flight: tuple[str, ...] = ()) -> ReportedStatus:
-    """Say in one word where a run stands; it is suspended when nothing is in flight any more."""
+    """
+    Say in one word where a run stands; it is suspended when nothing is in flight any more.
+
+    A session is idle when all that was said is answered, not between two answers.
+    """
     if state.outcome is not None:
         return state.outcome
-    if state.is_idle and state.session is not None and state.session.closing is not None:
-        return "completed"
+    between = state.session if state.is_idle else None
+    if between is not None and between.closing is not None:
+        return "running" if between.waiting else "completed"
     if state.suspended:
         return "suspending" if in_flight else "suspended"
-    if state.is_idle:
+    if between is not None and not between.waiting:
         return "idle"
     return "waiting" if state.oversight.requests or state.chain.provider_wait else "running"
 

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.calls import ToolSuccess
+from holdfast.contracts.sessions.state import QueuedMessage
 from holdfast.contracts.state.phase import Ended
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
@@ -19,6 +20,7 @@ from tests.builders import (
     a_question,
     a_reply,
     a_request,
+    a_session,
     a_state,
     a_transcript,
     asked_for,
@@ -28,6 +30,8 @@ STOP = Stop(reason="max_steps (3) reached", detail="", next_safe_action="")
 COMPLETED, FAILED = Ended(outcome="completed"), Ended(outcome="failed")
 STOPPED = Ended(outcome="stopped", stop=STOP)
 STATE = a_state()
+QUEUED = QueuedMessage(message_id="m-2", text="and?", actor="web", position=2)
+SESSION = a_session()
 WAITING = STATE.with_oversight(requests=(a_request(),))
 
 
@@ -50,10 +54,25 @@ def holding(items: tuple[TranscriptItem, ...]) -> RunState:
             "failed",
             id="over, suspended",
         ),
+        pytest.param(STATE.with_(session=SESSION), "idle", id="idle"),
+        pytest.param(
+            STATE.with_(session=SESSION.with_(waiting=(QUEUED,))),
+            "running",
+            id="between two messages",
+        ),
+        pytest.param(
+            STATE.with_(session=SESSION.with_(waiting=(QUEUED,), closing="closed by dana")),
+            "running",
+            id="closing, a message waits",
+        ),
+        pytest.param(
+            STATE.with_(session=SESSION.with_(closing="closed by dana")), "completed", id="closed"
+        ),
     ],
 )
 def test_a_run_stands_at_one_word(state: RunState, word: str) -> None:
     """A run that is over says how; before, suspension hides waiting, waiting hides work."""
+    # SE-01
     in_flight = ("tool look",) if word == "suspending" else ()
     assert find_status(state, in_flight) == word
 
