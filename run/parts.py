@@ -70,13 +70,13 @@ def build_session_effects(state: RunState) -> tuple[KnownEffect, ...]:
     Return what the next message of a session doesn't do again: what the ones before it did.
 
     Of very many the latest are known: a session that asked about each change from then on would
-    be of no use.
+    be of no use. But what a part did that was lost nobody knows in later messages either.
     """
-    known = (
-        one for one in build_known_effects(state) if one != UNKNOWN_EFFECT or state.effects.lost
-    )
-    every = tuple(known)
-    return every if len(every) < bounds.MAX_KNOWN_EFFECTS else every[-bounds.MAX_KNOWN_EFFECTS :]
+    every, before = build_known_effects(state), state.effects.known
+    lost = state.effects.lost or UNKNOWN_EFFECT in before or _has_lost_part(state.effects.done)
+    known = tuple(one for one in every if one != UNKNOWN_EFFECT)
+    room = bounds.MAX_KNOWN_EFFECTS - lost
+    return (*([UNKNOWN_EFFECT] if lost else []), *known[-room:])
 
 
 def describe_effects(state: RunState) -> str:
@@ -248,11 +248,16 @@ def _merge_effects(
     )
     known = state.effects.known
     every = dict.fromkeys((*known, *outside))
-    lost = lost or not all(one.digest for one in known) or not all(one.tool for one in done)
+    lost = lost or not all(one.digest for one in known) or _has_lost_part(done)
     if not lost and len(every) <= bounds.MAX_KNOWN_EFFECTS:
         return tuple(every)
     every.pop(UNKNOWN_EFFECT, None)
     return (UNKNOWN_EFFECT, *tuple(every)[1 - bounds.MAX_KNOWN_EFFECTS :])
+
+
+def _has_lost_part(done: tuple[Effect, ...]) -> bool:
+    """Whether nobody knows of a part what it did."""
+    return not all(one.tool for one in done)
 
 
 def _attribute_to_part(part: str, effect: Effect) -> Effect:
