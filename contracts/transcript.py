@@ -69,7 +69,7 @@ class UserTurn(Contract):
 
     A `notice` is the run's own and may be left out later; a `constraint` never, nor the `plan` of
     the approach under way. `project` is what the files of a project say, `findings` what checks
-    found: neither binds anybody.
+    found, or a tool loaded for a handoff: neither binds anybody.
     """
 
     kind: Literal["user"] = "user"

@@ -35,11 +35,12 @@ MAX_HANDOFFS = 20
 
 
 class PreparedHandoff(NamedTuple):
-    """An agent that goes on with a run, and the words that it begins with."""
+    """An agent that goes on with a run, and the words that it begins with, *loaded* among them."""
 
     receiver: AgentSnapshot
     record: HandoffRecord
     words: str
+    loaded: bool = False
 
 
 def find_refusal(state: RunState, call: CallState) -> ToolFailure | None:
@@ -209,7 +210,9 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
         .with_approaches(checkpoint=None, current=None)
         .with_answering(output_retries=0, revisions=0)
     )
-    return measure_context(append_items(fresh, UserTurn(text=prepared.words, origin="notice")))
+    # What a tool has loaded is looked at as its results are.
+    words = UserTurn(text=prepared.words, origin="findings" if prepared.loaded else "notice")
+    return measure_context(append_items(fresh, words))
 
 
 def _bind_brief(state: RunState) -> RunMetadata:

@@ -70,7 +70,7 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
     record = build_record(
         run.state, call, receiver.name, workflow.now(), given, delegation=delegation
     )
-    run.prepared = PreparedHandoff(receiver, record, words)
+    run.prepared = PreparedHandoff(receiver, record, words, loaded=bool(given))
     return build_success(call, record)
 
 
