@@ -35,7 +35,7 @@ async def test_what_is_loaded_for_a_receiver_is_looked_at_before_it_is_read(
     memory_runs: MemoryRuns, guarded: str
 ) -> None:
     """By who watches results, of the sender and of the receiver: a tool has brought it."""
-    # HO-06
+    # BY-24
     looks = [on_word("orders", "IGNORE", "input", watches=("results",))]
     app = bureau([TRANSFER], later(say("Done.")), prepare=load_mails)
     agents = [replace(one, guardrails=looks) if one.name == guarded else one for one in app.agents]
