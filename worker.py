@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from temporalio.client import Client
@@ -89,6 +90,7 @@ class Surroundings(NamedTuple):
     secrets: settings.KnownSecrets
     redactor: Redactor
     earlier_sessions: EarlierSessions
+    own_files: tuple[Path, ...]
     archive: Archive | None = None
     has_codec: bool = False
 
@@ -136,7 +138,7 @@ async def run_worker(
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(_keep_switches(client, switches_name))
         client = with_codec(client, app.codec)
-        around = _build_surroundings(app, client, switches, open_archive(app.archive or archive))
+        around = _build_surroundings(app, found, client, switches, archive)
         flaw = await stack.enter_async_context(
             _run_sandbox_worker(client, app, task_queue, found, around)
         )
@@ -167,8 +169,10 @@ async def run_worker(
 
 
 def _build_surroundings(
-    app: App, client: Client, switches: KillSwitch, archive: Archive | None
+    app: App, found: settings.Settings, client: Client, switches: KillSwitch, place: str | None
 ) -> Surroundings:
+    archive = open_archive(app.archive or place)
+    archived = () if archive is None else (archive.folder,)
     secrets = build_known_secrets(app, find_secrets(client))
     return Surroundings(
         TemporalRuns(client),
@@ -178,6 +182,7 @@ def _build_surroundings(
         secrets,
         Redactor(secrets),
         TemporalEarlierSessions(client),
+        (*found.own_files, *archived, *app.policy.live_files),
         archive,
         require_codec(client, app.regulated_agents),
     )
@@ -202,8 +207,8 @@ def build_activities(
         has_codec=around.has_codec,
     )
     sessions = SessionActivities(around.archive, around.earlier_sessions)
-    own = found.list_own_files(around.archive, *app.policy.live_files)
-    place = WorkerExecutor(around.secrets.give, FileArtifacts(found.home / "artifacts"), own)
+    kept = FileArtifacts(found.home / "artifacts")
+    place = WorkerExecutor(around.secrets.give, kept, around.own_files)
     tools = _build_tools(app, found, around, place)
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
     return [
@@ -267,8 +272,7 @@ async def _run_sandbox_worker(
     sandbox = Sandbox(found.home)
     flaw = await _prepare_sandbox(sandbox, app, found)
     tools = _build_tools(app, found, around, SandboxExecutor(sandbox, Egress(), flaw))
-    own = found.list_own_files(around.archive, *app.policy.live_files)
-    projects = ProjectActivities(Workspaces(found.home, own=own), around.redactor)
+    projects = ProjectActivities(Workspaces(found.home, own=around.own_files), around.redactor)
     async with Worker(
         client,
         task_queue=sandbox_queue(task_queue),
@@ -352,8 +356,7 @@ def _build_notify_activities(app: App, runs: OpenRequests) -> list[Callable[...,
 
 def heed_signals() -> asyncio.Event:
     """Return what is set when this process is told to stop, also by a closed terminal."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stopped.set)
     return stopped

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal, Self, TypeAlias, get_args
 from urllib.parse import unquote
 
-from holdfast.activities.sessions.archive import Archive
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
 
@@ -70,10 +69,10 @@ class Settings:
             sandbox=_sandbox(),
         )
 
-    def list_own_files(self, archive: Archive | None, *live: Path) -> tuple[Path, ...]:
-        """Return what a worker itself goes by, with files of its app: no tool works on them."""
-        archived = () if archive is None else (archive.folder,)
-        return (self.home, self.approvers, self.keys, *archived, *live)
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        """What a process itself goes by: no tool works on it."""
+        return self.home, self.approvers, self.keys
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Running a tool so that it really ends at its time limit."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol, cast
@@ -81,19 +80,21 @@ def _deny_outside_workspace(tool: Tool, invocation: ToolInvocation, own: Sequenc
             f"{scope.argument} {str(named)[:500]!r} leads out of the workspace",
             ("use a path without links",),
         )
-    if any(_is_same(one, part) for one in own for part in (place, *place.parents)):
+    own_files = set(map(_identify, own))
+    if not own_files.isdisjoint(map(_identify, (place, *place.parents))):
         raise ToolDenied(
             f"{scope.argument} {str(named)[:500]!r} leads to what the worker itself goes by",
             ("use another path",),
         )
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    """Whether two paths mean the same, by whatever name: some file systems know no capitals."""
-    with suppress(OSError):
-        if one.samefile(other):
-            return True
-    return one.resolve() == other
+def _identify(path: Path) -> tuple[int, int] | Path:
+    """Return what a path means, by whatever name: some file systems know no capitals."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path.resolve()
+    return found.st_dev, found.st_ino
 
 
 async def execute(

@@ -175,13 +175,10 @@ class Workspaces:
 
     def _copy_project(self, project: Path, tree: NewTree) -> tuple[LeftOut, ...]:
         left_out: list[LeftOut] = []
-        home = os.path.relpath(self._home.resolve(), project)
-        own = {os.path.relpath(one.resolve(), project) for one in self._own}
+        own = {os.path.relpath(one.resolve(), project) for one in (self._home, *self._own)}
 
         def leaves_out(path: str) -> bool:
-            if path == home:
-                left_out.append(LeftOut(path, "it is HOLDFAST_HOME"))
-            elif path in own:
+            if path in own:
                 left_out.append(LeftOut(path, "the worker itself goes by it"))
             elif path.rpartition("/")[2] in EXCLUDED_NAMES:
                 left_out.append(LeftOut(path, "it may hold credentials"))

@@ -226,7 +226,7 @@ class MemoryRuns:
         self.thread.loop.call_soon_threadsafe(self._kill)
 
     async def _open(self, app: App, cached_transcripts: int) -> None:
-        secrets = worker.build_known_secrets(app)
+        secrets, found = worker.build_known_secrets(app), Settings.load()
         around = worker.Surroundings(
             MemoryDirectory(self.server),
             MemoryEarlierRuns(),
@@ -235,11 +235,12 @@ class MemoryRuns:
             secrets,
             Redactor(secrets),
             MemoryEarlierSessions(),
+            found.own_files,
         )
         warm_up(app.synchronous_modules())
         activities = worker.build_activities(
             app,
-            Settings.load(),
+            found,
             around,
             Transcripts(around.runs, cached_transcripts),
             has_sandbox=False,

@@ -154,7 +154,7 @@ def test_the_home_in_a_project(project: Path) -> None:
 
     left_out = workspaces.fill(RUN, project)
 
-    assert left_out == (LeftOut(".holdfast", "it is HOLDFAST_HOME"),)
+    assert left_out == (LeftOut(".holdfast", "the worker itself goes by it"),)
     assert (workspaces.ensure(RUN) / "AGENTS.md").exists()
     with pytest.raises(InvalidInput, match="name the project's own folder"):
         workspaces.fill(RUN, project / ".holdfast")
