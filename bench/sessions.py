@@ -15,6 +15,9 @@ from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 AT_ONCE = 10
 """Messages that are said before anybody looks for their answers."""
 
+SECONDS_BETWEEN = 0.25
+"""Seconds between two looks; a look at an execution that is over has the worker build it anew."""
+
 _MEGABYTE = 1_000_000
 _HEAD = f"{'messages':>14}{'ms each':>10}{'CPU ms each':>13}{'memory, MB':>12}"
 
@@ -32,7 +35,7 @@ class _Talk(NamedTuple):
             for number in numbers:
                 await self.handle.signal("message", {"message_id": f"m-{number}", "text": "go"})
             while not await self._has_answered(numbers[-1]):  # noqa: ASYNC110 -- it is elsewhere
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(SECONDS_BETWEEN)
 
     async def _has_answered(self, number: int) -> bool:
         about = {"message_id": f"m-{number}"}

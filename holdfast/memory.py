@@ -20,8 +20,8 @@ Left alone, glibc raises that bound up to 32 MB when the first such thing is fre
 histories of half a megabyte lie among small things, and what they leave is used by nothing else.
 """
 
-SECONDS_BETWEEN = 30.0
-"""Seconds at least; a long run goes on in a new execution about as often."""
+SECONDS_BETWEEN = 10.0
+"""Seconds at least; a busy session goes on in a new execution more than once meanwhile."""
 
 MOST_OF_THE_TIME = 0.01
 """The share of its time that a worker spends on this: with thousands of runs a look takes long."""
