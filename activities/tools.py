@@ -164,7 +164,7 @@ class ToolActivities:
 
     async def _admit(self, tool: Tool, invocation: ToolInvocation) -> None:
         """
-        Let nothing begin that is switched off; to find out what has happened harms nobody.
+        Let nothing begin that is switched off; who finds out what happened may, changing nothing.
 
         It is asked before anything is made ready, and again when that is: a sandbox takes seconds
         to start on a busy machine, and somebody may switch the tool off meanwhile.
@@ -178,7 +178,7 @@ class ToolActivities:
         """
         if invocation.dry:
             raise _NotAdmitted("this run is dry: no tool runs")
-        if invocation.purpose == "reconcile":
+        if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
             return
         if invocation.purpose == "undo" and tool.fill_defaults(invocation.arguments) != (
             invocation.arguments

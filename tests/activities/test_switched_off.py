@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.switches import SwitchKind
+from holdfast.contracts.tools import Risk
 from tests.activities.test_secrets import Board, off, saying, told
 
 
@@ -54,6 +55,17 @@ async def test_who_reconciles_may_look(tmp_path: Path) -> None:
     )
 
     assert (result.status, len(place.calls)) == ("ok", 1)
+
+
+async def test_who_reconciles_and_closes_a_key_for_it_is_switched_off(tmp_path: Path) -> None:
+    """That changes something: what became of the call nobody knows then."""
+    # T-20
+    place, basis = saying({"happened": False}), Risk.WRITE_INTERNAL
+    result, _ = await told(
+        place, tmp_path, off("tenant", "acme"), name="put_back", purpose="reconcile", basis=basis
+    )
+
+    assert (result.status, place.calls) == ("denied", [])
 
 
 async def test_what_is_switched_off_can_be_taken_back(tmp_path: Path) -> None:
