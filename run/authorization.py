@@ -18,7 +18,6 @@ from holdfast.contracts.decisions import (
 from holdfast.contracts.run import RunMetadata
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
-from holdfast.contracts.transcript import Trust, rate_trust
 from holdfast.run import parts
 from holdfast.run.transcript import collect_filled_arguments, find_written_calls
 
@@ -60,7 +59,7 @@ def build_input(
         planning=state.planning,
         planned=state.planned,
         visible_tools=visible,
-        trust=rate_reading(state),
+        trust=state.trust,
         loads=_find_loads(state),
         now=now,
     )
@@ -75,27 +74,6 @@ def build_caller(brief: RunMetadata) -> Caller:
         domain=brief.domain or "",
         task_kind=brief.task_kind or "",
     )
-
-
-def rate_reading(state: RunState) -> Trust:
-    """
-    Say how far the least may be believed of what the model has read.
-
-    What an execution before this one left out may have been anything, and so may a summary.
-    """
-    said = state.conversation
-    if said.origin or said.summary:
-        return "untrusted"
-    least: Trust = "semi_trusted" if state.brief.path else "trusted"  # an agent gave it its goal
-    for item in said.items:
-        match rate_trust(item):
-            case "untrusted":
-                return "untrusted"
-            case "semi_trusted":
-                least = "semi_trusted"
-            case "trusted":
-                pass
-    return least
 
 
 def _find_loads(state: RunState) -> dict[str, str]:

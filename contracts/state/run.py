@@ -24,6 +24,7 @@ from holdfast.contracts.state.oversight import Oversight, OversightChange
 from holdfast.contracts.state.parts import Parts, PartsChange
 from holdfast.contracts.state.phase import Ended, Phase, Stopping, Working
 from holdfast.contracts.stops import Stop
+from holdfast.contracts.transcript import Trust, rate_trust
 
 
 class RunStateChange(TypedDict, total=False):
@@ -191,6 +192,29 @@ class RunState(Contract):
     def withholds(self) -> bool:
         """Whether what a model says here is told to nobody before an answer is out."""
         return self.agent.guards_answers or self.brief.withheld
+
+    @property
+    def trust(self) -> Trust:
+        """
+        How far the least may be believed of what the model has read.
+
+        What an execution before this one left out may have been anything, and so may a summary.
+        """
+        said = self.conversation
+        if said.origin or said.summary:
+            return "untrusted"
+        least: Trust = (
+            "semi_trusted" if self.brief.path else "trusted"
+        )  # an agent gave it its goal
+        for item in said.items:
+            match rate_trust(item):
+                case "untrusted":
+                    return "untrusted"
+                case "semi_trusted":
+                    least = "semi_trusted"
+                case "trusted":
+                    pass
+        return least
 
     @property
     def streams_text(self) -> bool:

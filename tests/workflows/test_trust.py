@@ -15,7 +15,6 @@ from holdfast.contracts.transcript import (
     UserTurn,
     rate_trust,
 )
-from holdfast.run.authorization import rate_reading
 from holdfast.run.transcript import append_items
 from holdfast.testing import call
 from holdfast.trace.reader import read_trace
@@ -63,12 +62,12 @@ def test_what_was_read_is_as_good_as_the_worst_of_it() -> None:
     begun = a_state()
     spoken = append_items(begun, AssistantTurn(model="m", text="so"))
 
-    assert rate_reading(begun) == "trusted"
-    assert rate_reading(spoken) == "semi_trusted"
-    assert rate_reading(append_items(spoken, FOUND)) == "untrusted"
-    assert rate_reading(a_state(run={"path": ["whole"]})) == "semi_trusted"
-    assert rate_reading(begun.with_conversation(origin="0" * 64)) == "untrusted"
-    assert rate_reading(begun.with_conversation(summary="they spoke")) == "untrusted"
+    assert begun.trust == "trusted"
+    assert spoken.trust == "semi_trusted"
+    assert append_items(spoken, FOUND).trust == "untrusted"
+    assert a_state(run={"path": ["whole"]}).trust == "semi_trusted"
+    assert begun.with_conversation(origin="0" * 64).trust == "untrusted"
+    assert begun.with_conversation(summary="they spoke").trust == "untrusted"
 
 
 @pytest.mark.parametrize(
