@@ -79,6 +79,7 @@ class RunMetadata(Contract):
     switch does, holds this run. Who starts a run for nobody else leaves it out. `withheld` says
     that the run it works for has output guardrails: what is said here is told to nobody else.
     `words_watched` says that it has guardrails that look at people's words: none are taken here.
+    A `tainted` one may quote in its goal what anybody may have written.
     `sensitive_domains` are those in which it begins nothing before somebody approves. `retry_of`
     is the run that it tries again, `earlier_actors` are those for whom that one worked. `stream`
     has its words told while they come, or not; null leaves it to the agent. In `mode` "plan"
@@ -100,6 +101,7 @@ class RunMetadata(Contract):
     )
     withheld: bool = Field(default=False, exclude_if=not_)
     words_watched: bool = Field(default=False, exclude_if=not_)
+    tainted: bool = Field(default=False, exclude_if=not_)
     sensitive_domains: Annotated[
         tuple[Domain, ...], Field(max_length=bounds.MAX_SENSITIVE_DOMAINS)
     ] = Field(default=(), exclude_if=not_)
@@ -178,7 +180,8 @@ class RunResult(Contract):
     `attempts` are approaches that failed, `compensation` what was taken back of a blocked answer.
     `effects` are what the run and its parts did and what stands, `unresolved` what may have
     happened. `ledger` and `failures`, the calls of models that failed, are there for the run that
-    started this one, if one did. `summary` is what its model said of the work when its steps were
+    started this one, if one did, and that its words may quote what anybody wrote (`tainted`).
+    `summary` is what its model said of the work when its steps were
     used up: no answer, and none of the `steps`.
     """
 
@@ -197,6 +200,7 @@ class RunResult(Contract):
     unresolved: tuple[Effect, ...] = Field(default=(), exclude_if=not_)
     failures: tuple[ModelAttempt, ...] = Field(default=(), exclude_if=not_)
     ledger: Ledger | None = Field(default=None, exclude_if=not_)
+    tainted: bool = Field(default=False, exclude_if=not_)
     summary: LimitSummary | None = Field(default=None, exclude_if=not_)
 
     def with_(self, **changes: Unpack[RunResultChange]) -> Self:

@@ -28,7 +28,7 @@ def after_result(state: RunState, part: str, result: RunResult) -> RunState:
     theirs = tuple(_attribute_to_part(part, one) for one in (*result.effects, *result.unresolved))
     state = escalations.record_attempts(
         tool_results.keep_effects(state, (*state.effects.done, *theirs)), *result.failures
-    )
+    ).with_parts(tainted=state.parts.tainted or result.tainted)
     if result.compensation is None:
         return state
     together = tool_results.merge_compensations(state.effects.compensation, result.compensation)

@@ -245,6 +245,7 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
         unresolved=unresolved,
         failures=state.chain.attempts if has_parent else (),
         ledger=state.ledger if has_parent else None,
+        tainted=has_parent and state.trust == "untrusted",
         summary=state.phase.summary if isinstance(state.phase, Ended) else None,
     )
     room = bounds.MAX_PAYLOAD_BYTES - _RESULT_MARGIN_BYTES - bounds.size(result)

@@ -241,6 +241,8 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         stream=_choose_stream(run.state),
         regulated=brief.regulated,
     )
+    if run.state.trust == "untrusted":
+        given = given.copy_with({"tainted": True})
     if run.state.planning:
         given = given.copy_with({"mode": "plan"})
     if run.state.agent.review != Requirement():

@@ -18,6 +18,7 @@ class PartsChange(TypedDict, total=False):
     subtasks: tuple[Subtask, ...]
     delegated: int
     handoffs: int
+    tainted: bool
 
 
 class Parts(Contract):
@@ -26,7 +27,8 @@ class Parts(Contract):
 
     `tier` is the one tried now, `tier_attempts` numbers what was tried at any, `tier_failure` is
     why the one before failed, `subtasks` are failed ones. `delegated` numbers the tasks that were
-    given to other agents, `handoffs` how often another went on.
+    given to other agents, `handoffs` how often another went on. What they say may quote what
+    anybody wrote once one is `tainted`.
     """
 
     tier: int = 0
@@ -35,6 +37,7 @@ class Parts(Contract):
     subtasks: tuple[Subtask, ...] = ()
     delegated: int = Field(default=0, exclude_if=not_)
     handoffs: int = Field(default=0, exclude_if=not_)
+    tainted: bool = Field(default=False, exclude_if=not_)
 
     def with_(self, **changes: Unpack[PartsChange]) -> Self:
         """Return a copy with these fields changed."""

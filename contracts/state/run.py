@@ -198,10 +198,11 @@ class RunState(Contract):
         """
         How far the least may be believed of what the model has read.
 
-        What an execution before this one left out may have been anything, and so may a summary.
+        What an execution before this one left out may have been anything, and so may a summary. A
+        part quotes what its whole has read, and the whole what its parts have.
         """
         said = self.conversation
-        if said.origin or said.summary:
+        if said.origin or said.summary or self.brief.tainted or self.parts.tainted:
             return "untrusted"
         least: Trust = (
             "semi_trusted" if self.brief.path else "trusted"
