@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Risk, tool
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.guardrails import Subject
 from holdfast.contracts.transcript import (
@@ -148,7 +149,11 @@ async def test_a_part_has_read_what_its_goal_may_quote(
         run = await memory_runs.start("desk")
         if not read:
             request = await run.asked_for_approval()
-            no = {"request_id": request.request_id, "decision": "reject", "approver": "alice"}
+            no: JsonObject = {
+                "request_id": request.request_id,
+                "decision": "reject",
+                "approver": "alice",
+            }
             await run.signal("approval", no)
         await run.result()
         (failed,) = await run.part("1-researcher").results()
