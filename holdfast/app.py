@@ -103,7 +103,7 @@ class App:
         for agent in self.agents:
             if flaws := check_field_types(agent):
                 raise AppError(f"agent {agent.name!r}: {'; '.join(flaws)}")
-        self._delegating = DelegatingTools(self.agents)
+        self._delegating, self._made = DelegatingTools(self.agents), dict[str, AgentSnapshot]()
         self.registry = ToolRegistry(
             tool for agent in self.agents for tool in (*self.find_tools(agent), *agent.companions)
         )
@@ -141,7 +141,7 @@ class App:
 
     def _snapshot(self, agent: Agent) -> AgentSnapshot:
         """Return what runs record of an agent, with what undoes the work of its parts."""
-        snapshot = agent.snapshot(self._delegating.of(agent.name))
+        snapshot = self._made[agent.name]
         others = self._find_reachable(agent)
         parts = [one.snapshot() for one in self.agents if one.name in others]
         known = {one.name for one in (*snapshot.tools, *snapshot.companions)}
@@ -212,9 +212,11 @@ class App:
             *self._check_ceiling(agent),
         ]:
             return found
+        # It takes a millisecond, and an agent doesn't change.
+        own = self._made[agent.name] = agent.snapshot(self._delegating.of(agent.name))
         return [
             *self._check_protection(agent),
-            *check_limits(agent, self._delegating.of(agent.name)),
+            *check_limits(agent, own),
             *check_sampling(agent, self._unconnected_adapters),
         ]
 

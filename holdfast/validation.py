@@ -20,6 +20,7 @@ from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.patterns import SPACE, BadPattern, Pattern
+from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.tools import HostedTool
 from holdfast.delegation import Handoff, SubAgent, check_handoff, check_subagent
 from holdfast.guardrails.definition import Guardrail
@@ -168,7 +169,7 @@ def _is_another(tool: HostedTool, types: set[str]) -> bool:
     return version is None or version.groups[1] not in types
 
 
-def check_limits(agent: Agent, delegating: Sequence[Tool]) -> list[str]:
+def check_limits(agent: Agent, own: AgentSnapshot) -> list[str]:
     """Say which limits can't be meant, and which names don't fit together."""
     found: list[str] = []
     if agent.approval_timeout <= timedelta(0):
@@ -179,7 +180,7 @@ def check_limits(agent: Agent, delegating: Sequence[Tool]) -> list[str]:
         found.append(f"its max_context_bytes is {MIN_CONTEXT_BYTES} at least")
     if agent.max_history_events < 1:
         found.append("its max_history_events is 1 at least")
-    names = [tool.contract.name for tool in (*agent.tools, *delegating)]
+    names = [tool.name for tool in own.tools]
     all_names = [*names, *(tool.name for tool in agent.hosted)]
     found.extend(
         f"it has tool {name!r} twice"
@@ -198,7 +199,7 @@ def check_limits(agent: Agent, delegating: Sequence[Tool]) -> list[str]:
     choice = agent.settings.tool_choice
     if choice not in {"auto", "required", "none", *names}:
         found.append(f"its tool_choice names {choice!r}, which is no tool of it")
-    if (written := bounds.size(agent.snapshot(delegating))) > bounds.MAX_AGENT_BYTES:
+    if (written := bounds.size(own)) > bounds.MAX_AGENT_BYTES:
         found.append(
             f"instructions, tools and guardrails have {written:,} bytes, and "
             f"{bounds.MAX_AGENT_BYTES:,} is most"

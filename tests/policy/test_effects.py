@@ -15,7 +15,11 @@ from tests.policy.test_rulings import authorized
         pytest.param("look", {"place": "x"}, {"place": "x"}, True, id="filled in"),
         pytest.param("look", {"place": "x", "times": 1}, {"place": "x"}, True, id="as it is"),
         pytest.param(
-            "look", {"place": "x", "times": 2.0}, {"place": "x", "times": 2}, False, id="1"
+            "look",
+            {"place": "x", "times": 2.0},
+            {"place": "x", "times": 2},
+            False,
+            id="a whole fraction",
         ),
     ],
 )
