@@ -2,7 +2,8 @@
 
 import errno
 import logging
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -110,16 +111,27 @@ def _parse_trace(run: str, found: Sequence[WorkflowHistory]) -> Trace:
 
 async def _find_replay_failure(found: Sequence[WorkflowHistory]) -> str | None:
     """Return why a history does not replay; null if it does."""
-    # The reason is returned; the SDK would log it too, with a stack trace.
-    logging.getLogger("temporalio").setLevel(logging.CRITICAL)
     ours = build_replayer(AgentRun, AgentSession, HoldfastSwitches)
-    for history in found:
-        if not any(event.event_type == _TASK_COMPLETED_EVENT for event in history.events):
-            continue  # a replayer would wait for ever
-        outcome = await ours.replay_workflow(history, raise_on_replay_failure=False)
-        if outcome.replay_failure is not None:
-            return _describe_failure(outcome.replay_failure)
+    with _silence():
+        for history in found:
+            if not any(event.event_type == _TASK_COMPLETED_EVENT for event in history.events):
+                continue  # a replayer would wait for ever
+            outcome = await ours.replay_workflow(history, raise_on_replay_failure=False)
+            if outcome.replay_failure is not None:
+                return _describe_failure(outcome.replay_failure)
     return None
+
+
+@contextmanager
+def _silence() -> Generator[None]:
+    """Have the SDK log nothing: the reason is returned, and it would add a stack trace."""
+    sdk = logging.getLogger("temporalio")
+    before = sdk.level
+    sdk.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        sdk.setLevel(before)
 
 
 def _describe_failure(failure: Exception) -> str:
