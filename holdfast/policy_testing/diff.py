@@ -8,7 +8,7 @@ from pydantic import JsonValue, TypeAdapter
 from holdfast.app import App
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
-from holdfast.contracts.decisions import Decided, Decision, RunAsDraftOnly
+from holdfast.contracts.decisions import Decision, RunAsDraftOnly
 from holdfast.policy.rules import Policy
 from holdfast.policy_testing.rehearsal import CallerContext, InvalidArguments, dry_run
 from holdfast.run.authorization import build_caller
@@ -17,7 +17,10 @@ from holdfast.trace.values import Call, DecisionTrace, Trace
 
 _DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
-_RUNTIME_RULE_PREFIXES = ("switch:", "unresolved-write", "done-already", "lost-part", "no-sandbox")
+_RUNTIME_RULE_PREFIXES = (
+    *("switch:", "unresolved-write", "done-already", "lost-part", "no-sandbox"),
+    *("planning", "plan"),
+)
 """Rules that speak of how things stood then, which no policy decides."""
 
 
@@ -77,18 +80,24 @@ def compare(app: App, policy: Policy, traces: list[Trace], environment: str) -> 
 def _compare_call(
     app: App, policy: Policy, trace: Trace, recorded: Call, environment: str
 ) -> Comparison | None:
-    call = recorded.call
-    before = _find_first_decision(recorded.rulings)
-    if not isinstance(call, ToolCall) or trace.brief is None or before is None:
+    call, brief = recorded.call, trace.brief
+    ruled = _find_first_decision(recorded.rulings)
+    before = ruled.decision if ruled else None
+    if not isinstance(call, ToolCall) or brief is None or ruled is None or before is None:
         return None
     tool = app.registry.get(call.name) or (
         trace.agent.find_tool(call.name) if trace.agent else None
     )
     if tool is None or before.rule.startswith(_RUNTIME_RULE_PREFIXES):
         return None
-    caller = build_caller(trace.brief)
-    who = CallerContext(trace.brief.agent, caller, trace.brief.metadata, environment)
-    found = dry_run(call, tool, who, app, policy, trace.started_at)
+    who = CallerContext(
+        brief.agent,
+        ruled.caller or build_caller(brief),
+        brief.metadata,
+        environment,
+        ruled.trust or "untrusted",  # as of what an execution before has left out
+    )
+    found = dry_run(call, tool, who, app, policy, ruled.at)
     if isinstance(found, InvalidArguments):
         after = DecisionSummary("invalid_arguments", "", {"reason": found.reason})
     else:
@@ -97,15 +106,15 @@ def _compare_call(
     return Comparison(trace.run_id, call, _summarize(before), after)
 
 
-def _find_first_decision(rulings: tuple[DecisionTrace, ...]) -> Decision | None:
+def _find_first_decision(rulings: tuple[DecisionTrace, ...]) -> DecisionTrace | None:
     """Return the first decision about a call; where a draft came first, the one after it."""
-    decisions = [ruled.ruling.decision for ruled in rulings if isinstance(ruled.ruling, Decided)]
+    decided = [ruled for ruled in rulings if ruled.decision is not None]
     after_drafts = (
-        decision
-        for decision in decisions
-        if not (isinstance(decision, RunAsDraftOnly) and decision.then == "approval")
+        ruled
+        for ruled in decided
+        if not (isinstance(ruled.decision, RunAsDraftOnly) and ruled.decision.then == "approval")
     )
-    return next(after_drafts, decisions[0] if decisions else None)
+    return next(after_drafts, decided[0] if decided else None)
 
 
 def _summarize(decision: Decision) -> DecisionSummary:

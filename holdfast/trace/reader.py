@@ -247,7 +247,11 @@ class TraceReader:
             if call is None or call.result is not None:
                 continue
             ruled = DecisionTrace(
-                ruling=ruling, policy=answer.policy, at=outcome.at, trust=answer.trust
+                ruling=ruling,
+                policy=answer.policy,
+                at=outcome.at,
+                trust=answer.trust,
+                caller=answer.caller,
             )
             asked = fill_arguments(call.call, ruling)
             self._chronicle.put_call(replace(call, call=asked, course=(*call.course, ruled)))

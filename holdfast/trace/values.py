@@ -8,7 +8,7 @@ from typing import Literal, Self, TypeAlias
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach, UndoRuling, Waiting
-from holdfast.contracts.decisions import Decided, Decision, Ruling
+from holdfast.contracts.decisions import Caller, Decided, Decision, Ruling
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.model import ModelPurpose, StopCause
@@ -41,14 +41,15 @@ class DecisionTrace:
     """
     A ruling on a call, by the policy with this digest.
 
-    `trust` is the least of what the model had read that asked, if that is known. `request_id`
-    names the request that the ruling led to.
+    `trust` is the least of what the model had read that asked, `caller` for whom it did, as far as
+    that is known. `request_id` names the request that the ruling led to.
     """
 
     ruling: Ruling
     policy: str
     at: datetime
     trust: Trust | None = None
+    caller: Caller | None = None
     request_id: str | None = None
 
     @property

@@ -11,6 +11,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import Deny
 from holdfast.policy.rules import NO_POLICY
 from holdfast.policy_testing.diff import compare
+from holdfast.trace.reader import read_trace
 from tests.builders import a_call, decided
 from tests.holdfast import shop
 from tests.holdfast.commands import Ended
@@ -32,11 +33,11 @@ def policy(tmp_path: Path) -> Path:
     return written(tmp_path / "policy.yaml", POLICY)
 
 
-async def run_to_its_end(runs: Runs, app: App = shop.app) -> Run:
+async def run_to_its_end(runs: Runs, app: App = shop.app, asks: int = 3) -> Run:
     """A run of the shop, in which nobody approves anything."""
     async with runs.working(app):
         run = await runs.start("support", tenant="acme", actor="alice")
-        for _ in range(3):
+        for _ in range(asks):
             request = (await run.asked())[0]
             no: JsonObject = {
                 "request_id": request.request_id,
@@ -114,8 +115,42 @@ async def test_a_changed_requirement_is_a_change(
     )
 
 
+WARY = """\
+version: 1
+rules:
+  - {id: read-before, effect: forbid, match: {tools: [note_ticket]}, when: trust == 'untrusted'}
+  - {id: fresh, effect: forbid, match: {tools: [find_order]}, when: trust == 'semi_trusted'}
+"""
+
+
+async def test_a_policy_is_tried_on_what_the_run_knew(
+    holdfast: Holdfast, tmp_path: Path, runs: Runs
+) -> None:
+    """What the model had read by then is in history, so the run's own policy agrees."""
+    # BY-24
+    wary = written(tmp_path / "wary.yaml", WARY)
+    used = App(agents=shop.app.agents, scripts=shop.app.scripts, policy=wary)
+    run = await run_to_its_end(runs, used, asks=2)
+    file = tmp_path / "run.json"
+    found = await histories.fetch(runs.client, run.handle.id)
+    file.write_text(histories.render_export(found), encoding="utf-8")
+
+    same = await asyncio.to_thread(holdfast, "test", APP, "--runs", file, "--policy", wary)
+    ruled = {
+        call.call.name: str(one.decision.rule)
+        for call in read_trace(list(found)).calls
+        for one in call.rulings
+        if one.decision is not None
+    }
+
+    assert ruled["find_order"] == "policy:fresh"
+    assert ruled["note_ticket"] == "policy:read-before"
+    assert same.out.startswith("0 calls decided differently, 5 as before")
+
+
 @pytest.mark.parametrize(
-    "rule", ["switch:tool:note_ticket", "unresolved-write", "done-already", "no-sandbox"]
+    "rule",
+    ["switch:tool:note_ticket", "unresolved-write", "done-already", "no-sandbox", "planning"],
 )
 def test_what_was_denied_for_how_things_stood_is_left_out(rule: str) -> None:
     """Another policy would have changed nothing about it."""
