@@ -10,7 +10,7 @@ from temporalio.exceptions import FailureError
 from holdfast.contracts.control import AttemptKind, ModelAttempt
 from holdfast.contracts.errors import PayloadTooLarge
 from holdfast.contracts.guardrails import GuardrailVerdict
-from holdfast.contracts.model import ModelReply
+from holdfast.contracts.model import ModelPurpose, ModelReply
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import (
@@ -136,14 +136,14 @@ async def _call_with_parallel_guardrails(
         rest = tuple(one for one in checks if one not in first)
         verdicts = await _check_beside(run, rest, asking)
         if verdicts is None:
-            await _cancel_and_charge(run, asking)
+            await _cancel_and_charge(run, step.purpose, asking)
             return None
         if tripwires.find_tripwire(verdicts) is None:
             run.state = run.state.with_guarding(watched=seen)
             return await _await_reply(run, asking)
         # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
         # task that the server has tried again can't be replayed, and the run would hang.
-        await _cancel_and_charge(run, asking)
+        await _cancel_and_charge(run, step.purpose, asking)
     run.state = run.state.with_guarding(watched=seen)
     await guarding.record_tripwires(run, verdicts)
     before = run.state
@@ -178,7 +178,7 @@ async def _check_beside(
 
 
 async def _cancel_and_charge(
-    run: RunContext, asking: asyncio.Task[ModelReply | _FailedCall]
+    run: RunContext, purpose: ModelPurpose, asking: asyncio.Task[ModelReply | _FailedCall]
 ) -> None:
     """
     End a call that nobody waits for any more; what it used is used.
@@ -191,7 +191,7 @@ async def _cancel_and_charge(
             case _FailedCall(used=used):
                 run.state = turns.charge_failed_usage(run.state, used)
             case reply:
-                run.state = turns.charge(run.state, reply)
+                run.state = closing.charge_unheard(run.state, purpose, reply)
     except (asyncio.CancelledError, FailureError):
         run.state = turns.charge_broken_off(run.state)
 
@@ -207,7 +207,7 @@ async def _apply_answer(
     # Read the state only now: a message may have changed it during the await.
     before, now = run.state, workflow.now()
     if before.is_ending:  # a person has ended the run meanwhile
-        run.state = turns.charge(before, answer)
+        run.state = closing.charge_unheard(before, step.purpose, answer)
         return None
     match step.purpose:
         case "turn":

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from holdfast.contracts.control import Candidate, LimitSummary
-from holdfast.contracts.model import ModelReply
+from holdfast.contracts.model import ModelPurpose, ModelReply
 from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
@@ -27,19 +27,24 @@ def request_closing(state: RunState) -> RunState:
 
 def after_closing(state: RunState, reply: ModelReply, now: datetime) -> RunState:
     """Take the last words, which guardrails look at as at an answer; the call is no step."""
-    steps, stop = state.ledger.steps, find_stop(state)
-    kept = replies.record_reply(state, reply)
+    stop = find_stop(state)
     kept = append_items(
-        kept.with_(ledger=kept.ledger.with_(steps=steps)),
+        _without_step(state, replies.record_reply(state, reply)),
         reply.build_turn(),
     )
-    if kept.is_ending or stop is None or reply.stop != "end_turn" or not reply.text.strip():
+    if stop is None or reply.stop != "end_turn" or not reply.text.strip():
         return _end(kept, stop, now)
     summary = LimitSummary(text=reply.text, model=reply.model, usage=reply.usage)
     fresh = kept.with_(phase=Closing(stop=stop, summary=summary)).with_answering(
         candidate=Candidate(text=reply.text)
     )
     return answers.release_if_clear(fresh)
+
+
+def charge_unheard(state: RunState, purpose: ModelPurpose, reply: ModelReply) -> RunState:
+    """Count what a reply used that comes to nothing; last words are no step then either."""
+    charged = turns.charge(state, reply)
+    return _without_step(state, charged) if purpose == "closing" else charged
 
 
 def after_failed_closing(state: RunState, used: CallUsage, now: datetime) -> RunState:
@@ -50,6 +55,10 @@ def after_failed_closing(state: RunState, used: CallUsage, now: datetime) -> Run
 def find_stop(state: RunState) -> Stop | None:
     """Say why the run ends: its steps are used up, which is looked at before all other limits."""
     return budgets.check_limits(state.agent.budget, state.ledger, elapsed=0)
+
+
+def _without_step(state: RunState, kept: RunState) -> RunState:
+    return kept.with_(ledger=kept.ledger.with_(steps=state.ledger.steps))
 
 
 def _end(state: RunState, stop: Stop | None, now: datetime) -> RunState:

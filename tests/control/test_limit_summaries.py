@@ -5,14 +5,18 @@ from decimal import Decimal
 import pytest
 
 from holdfast import App, Budget
+from holdfast.contracts.budget import Ledger
 from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.transcript import AssistantTurn
-from holdfast.contracts.usage import UsageMetrics
+from holdfast.contracts.usage import CallUsage, UsageMetrics
+from holdfast.run.limits import closing
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, fail, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import ending
 from holdfast.workflows.agent_run import AgentRun
+from tests.builders import a_reply, a_state
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
@@ -133,3 +137,16 @@ async def test_where_another_limit_is_reached_too_nobody_sums_up(memory_runs: Me
 
     assert result.summary is None
     assert result.status == "stopped"
+
+
+@pytest.mark.parametrize(("purpose", "steps"), [("closing", 2), ("turn", 3)])
+def test_last_words_that_came_too_late_are_no_step(purpose: ModelPurpose, steps: int) -> None:
+    """What they used counts, also where a person has stopped the run meanwhile."""
+    # BY-46
+    state = a_state().with_(ledger=Ledger(steps=2))
+
+    charged = closing.charge_unheard(
+        state, purpose, a_reply(text="So far.", usage=CallUsage.of(USED))
+    )
+
+    assert (charged.ledger.steps, charged.ledger.usage) == (steps, CallUsage.of(USED))
