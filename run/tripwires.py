@@ -114,12 +114,25 @@ def takes_files_back(state: RunState) -> bool:
     Whether files go back with what else is taken back.
 
     They stay where an answer is sent back for its words: nobody but the run sees its files before
-    it ends, and the next answer is about them.
+    it ends, and the next answer is about them. Where the approach ends with it, going back to its
+    checkpoint restores them, once.
     """
     verdict = state.answering.tripped
-    if verdict is None or gates.find_spec(state, verdict.guardrail).layer != "output":
+    if verdict is None:
         return True
-    return not _may_answer_again(state, verdict)
+    if _ends_approach(state, verdict):
+        return False
+    spec = gates.find_spec(state, verdict.guardrail)
+    return spec.layer != "output" or not _may_answer_again(state, verdict)
+
+
+def _ends_approach(state: RunState, verdict: GuardrailVerdict) -> bool:
+    """Whether no model may try once more, and another approach may follow in its place."""
+    return (
+        _on_trip(state, verdict) == "retry"
+        and state.approaches.checkpoint is not None
+        and not _may_answer_again(state, verdict)
+    )
 
 
 def _may_answer_again(state: RunState, verdict: GuardrailVerdict) -> bool:
@@ -144,12 +157,12 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
     )
     if state.is_ending:
         return state  # whoever ended the run meanwhile has ended it
+    if _ends_approach(state, verdict):
+        told = answers.redact_reason(state, verdict)
+        if told != verdict.reason:
+            state = append_items(state, _render_constraint(verdict, undone))
+        return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
     if not _may_answer_again(state, verdict):
-        if _on_trip(state, verdict) == "retry" and state.approaches.checkpoint is not None:
-            told = answers.redact_reason(state, verdict)
-            if told != verdict.reason:
-                state = append_items(state, _render_constraint(verdict, undone))
-            return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
         return block(state, verdict, now)
     switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
     state = _count_retry(

@@ -1,6 +1,7 @@
 """A failed approach leaves nothing in the workspace: it is what it was at the checkpoint."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from temporalio.client import WorkflowHistory
@@ -157,3 +158,42 @@ async def test_a_checkpoint_outlives_its_worker(runs: Runs, tmp_path: Path) -> N
 
     assert (request.reason, result.answer) == ("Max backtracks exceeded", "good")
     assert (len(set(spoiling.at_plans.values())), restored(*histories)) == (1, 1)
+
+
+@pytest.mark.parametrize("layer", ["output", "post_action"])
+async def test_going_back_restores_once(
+    runs: Runs, tmp_path: Path, layer: Literal["output", "post_action"]
+) -> None:
+    """Where a guardrail leaves an approach no other try, its files go back with it, not before."""
+    # BT-05 GR-13
+    a_project(tmp_path)
+
+    @guardrail(layer=layer, on_trip="retry")
+    async def never(_: Subject, __: GuardrailContext) -> GuardrailResult:
+        return tripped("not so")
+
+    def trying(turn: ScriptTurn) -> Reply:
+        if turn.without_tools:
+            return say("light the lamp")
+        if turn.transcript[-1].kind == "tool":
+            return say("good")
+        return call("write_file", path="src/lamp.py", content="lit = True")
+
+    app = an_app(
+        tmp_path,
+        trying,
+        guardrails=[never],
+        max_output_retries=0,
+        backtracking=Backtracking(max_backtracks=1),
+    )
+    async with runs.working(app):
+        run = await runs.start("it", "light the lamp")
+        result = await run.result()
+        histories = await replayed(runs, run)
+    (lamp,) = (tmp_path / "home" / "workspaces").glob("*/src/lamp.py")
+
+    assert result.stop is not None
+    assert (result.stop.reason, len(result.attempts)) == ("Max backtracks exceeded", 2)
+    assert restored(*histories) == 2
+    assert lamp.read_text() == "lit = False\n"
+    assert result.compensation is None or not result.compensation.not_undone
