@@ -25,6 +25,23 @@ ErrorType = Literal[
     "subagent_failed",
 ]
 
+NEXT_VALID_ACTIONS: dict[ErrorType, tuple[str, ...]] = {
+    "unknown_tool": ("use a tool that is listed", "answer without it"),
+    "invalid_arguments": ("correct the arguments",),
+    "permission_denied": ("go on without it", "tell the user what you would have done"),
+    "approval_required": ("ask for it again", "go on without it"),
+    "auth_expired": ("go on without it", "tell the user that access has to be renewed"),
+    "not_found": ("look for what there is", "go on without it"),
+    "timeout": ("ask for less at once", "go on without it"),
+    "rate_limited": ("ask for it again later", "go on without it"),
+    "conflict": ("find out how it is by now before you ask for it again", "go on without it"),
+    "non_idempotent_retry_blocked": ("find out whether it happened", "go on without it"),
+    "internal_error": ("try other arguments", "go on without it"),
+    "aborted": ("ask for it again if it is still wanted",),
+    "subagent_failed": ("go on without it", "do it yourself, or give a smaller task"),
+}
+"""What a model may do next, where whoever failed its call doesn't say."""
+
 
 class ToolCallChange(TypedDict, total=False):
     """What may change of it."""
@@ -306,7 +323,7 @@ class ToolFailure(Contract):
             name=call.name,
             type=kind,
             reason=reason,
-            next_valid_actions=actions,
+            next_valid_actions=actions or NEXT_VALID_ACTIONS[kind],
         )
 
 

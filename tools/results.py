@@ -13,7 +13,13 @@ from holdfast.contracts.bounds import (
     MAX_RESULT_SUMMARY_CHARS,
     MAX_TOOL_REASON_CHARS,
 )
-from holdfast.contracts.calls import ArtifactRef, ToolFailure, ToolInvocation, ToolSuccess
+from holdfast.contracts.calls import (
+    NEXT_VALID_ACTIONS,
+    ArtifactRef,
+    ToolFailure,
+    ToolInvocation,
+    ToolSuccess,
+)
 from holdfast.contracts.errors import ToolDenied, ToolError
 from holdfast.contracts.texts import clip_chars, cut_with_note
 from holdfast.contracts.tools import ToolContract
@@ -123,7 +129,9 @@ def failure(invocation: ToolInvocation, name: str, error: ToolError) -> ToolFail
         reason=cut_with_note(error.reason[:MAX_TOOL_REASON_CHARS], MAX_FAILURE_BYTES // 2),
         next_valid_actions=tuple(
             cut_with_note(action, MAX_FAILURE_BYTES // 2 // MAX_NEXT_ACTIONS)
-            for action in error.next_valid_actions[:MAX_NEXT_ACTIONS]
+            for action in (error.next_valid_actions or NEXT_VALID_ACTIONS[error.type])[
+                :MAX_NEXT_ACTIONS
+            ]
         ),
     )
 
