@@ -24,7 +24,7 @@ from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptDig
 from holdfast.contracts.usage import CallUsage
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
-from holdfast.run import fallbacks, replies, requests, steps, turns, verdicts
+from holdfast.run import context, fallbacks, replies, requests, steps, turns, verdicts
 from holdfast.run.transcript import build_continue_as_new_input, halt, prune
 from tests.builders import (
     EXECUTION,
@@ -49,6 +49,9 @@ from tests.builders import (
 )
 
 Message = ApprovalSignal | AnswerSignal | ResolutionSignal
+
+ROOM, LONG = 10_000, 200
+"""Bytes of what a model is shown at most, and the turns of a long run."""
 
 STEPS = 40
 """How far a walk goes, in steps of the run."""
@@ -310,3 +313,27 @@ def _require_permission(walk: Walk) -> None:
     assert all(
         isinstance(ruling, Decided) and isinstance(ruling.decision, MayRun) for ruling in rulings
     )
+
+
+def test_a_long_run_is_shown_to_its_model_as_a_short_one() -> None:
+    """After each of 200 turns what a model is shown keeps its bound, and so does what is kept."""
+    # PI-05
+    state = a_state(max_context_bytes=ROOM, budget={"max_steps": LONG})
+    shown: list[int] = []
+    for turn in range(1, LONG):
+        call = a_call("look", call_id=f"c{turn}", n=turn)
+        state = replies.after_model(state, a_reply(call), NOW)
+        state = ruled_upon(state, (allowed(call),), NOW)
+        state = turns.after_tools(state, (a_success(call, "x" * 400),), NOW)
+        match steps.next_step(state, NOW):
+            case steps.Prune(before):
+                state = prune(state, before)
+            case step:
+                assert isinstance(step, steps.CallModel)
+        said = state.conversation
+        shown.append(context.total_size(context.apply_view(said.items, said.view, ROOM)))
+
+    assert max(shown) <= ROOM
+    assert context.total_size(state.conversation.items) > 10 * ROOM
+    carried = build_continue_as_new_input(state).conversation.items
+    assert context.total_size(carried) <= ROOM
