@@ -150,7 +150,8 @@ class Walk:
             raise self._build_limit_error("names that are too long")
 
     def _build_limit_error(self, what: str) -> HoldfastError:
-        return HoldfastError(f"{self._called} has {what}: leave out what isn't needed")
+        way = "delete there" if self._mends else "leave out"
+        return HoldfastError(f"{self._called} has {what}: {way} what isn't needed")
 
     def _open(self, found: TreeEntry, flags: int) -> int:
         try:
