@@ -203,6 +203,7 @@ async def test_any_success_is_one(listener: Listener, status: int) -> None:
     assert len(listener.got) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "final"),
     [

@@ -116,6 +116,7 @@ async def test_what_is_heard_before_a_new_execution_wedges_no_run(
     assert result.stop.reason == "too large to go on in a new execution"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [1, 2])
 async def test_no_reason_is_too_long_to_be_kept(
     memory_runs: MemoryRuns, tmp_path: Path, people: int

@@ -199,6 +199,7 @@ def transfers(count: int, fill: str) -> App:
     return scripted([calls(*asked), told], tools=[transfer], budget=budget)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "fill"), [(200, WIDE * 640), (150, WIDE * 900)])
 async def test_many_rulings_that_quote_their_calls_fit(
     memory_runs: MemoryRuns, count: int, fill: str

@@ -55,6 +55,7 @@ async def deceive(run: MemoryRun, *, left_out: str) -> Request:
     return shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", ["", " "], ids=["whole", "left out"])
 @pytest.mark.parametrize("seen", [{}, {"digest": None}], ids=["unsaid", "null"])
 async def test_a_signature_releases_nothing_that_somebody_else_has_shown(

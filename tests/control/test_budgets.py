@@ -35,6 +35,7 @@ def ended(result: RunResult) -> tuple[str, str | None, bool]:
     return result.status, result.answer, bool(why(result).next_safe_action)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "steps", "reason"),
     [

@@ -97,6 +97,7 @@ def watched(case: Case) -> App:
 CRITIC = an_agent("critic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 async def test_each_trips_in_a_run(memory_runs: MemoryRuns, name: str) -> None:
     """What a run's guardrail found stands in its record, or a person is asked because of it."""

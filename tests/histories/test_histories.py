@@ -65,6 +65,7 @@ async def test_stored_histories_replay(name: str) -> None:
             assert listener.asked == recorded(history)
 
 
+@pytest.mark.slow
 @each_story
 def test_stored_histories_are_read_as_before(name: str) -> None:
     """The trace that a history folds to is the one that was recorded with it."""
@@ -73,6 +74,7 @@ def test_stored_histories_are_read_as_before(name: str) -> None:
     assert golden.render(story(name).chains) == before, RENEW.format(name)
 
 
+@pytest.mark.slow
 @each_story
 def test_stored_histories_show_what_they_are_for(name: str) -> None:
     """None is kept that doesn't have in it what its scenario is about."""

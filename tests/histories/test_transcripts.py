@@ -102,6 +102,7 @@ def audited(history: WorkflowHistory) -> Auditor:
     return auditor
 
 
+@pytest.mark.slow
 @each_story
 def test_history_alone_proves_what_a_model_was_shown(name: str) -> None:
     """What a call names stands before it in the same execution, and the digest of all agrees."""

@@ -168,6 +168,7 @@ async def test_any_pieces_tell_what_the_whole_tells(data: st.DataObject) -> None
         assert len({event.id for event in told}) == len(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 async def test_what_is_told_of_every_run(name: str) -> None:
     """It begins and ends, each id is one place, and parts stand between their two events."""

@@ -77,6 +77,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [
@@ -90,6 +91,7 @@ def test_what_is_freed_goes_back(script: str) -> None:
     assert _measure(script) < 15
 
 
+@pytest.mark.slow
 def test_what_a_sandbox_says_is_checked_without_a_large_pattern() -> None:
     """A pattern that counts up to 100 letters of any script takes 10 MB by itself."""
     assert _measure(PATTERNS) < 3

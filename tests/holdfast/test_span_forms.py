@@ -170,6 +170,7 @@ def test_reasoning_is_told_on_request_alone() -> None:
     assert all("reasoning" in span.attributes for span in asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", stored.names())
 def test_the_flat_form_has_the_fields_on_the_span(name: str) -> None:
     """Each type has the fields that it must; what has no type says operation and metadata."""
@@ -193,6 +194,7 @@ def test_the_flat_form_has_the_fields_on_the_span(name: str) -> None:
             assert is_task or wanted[str(span["type"])] <= {*span}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", stored.names())
 def test_otlp_is_what_a_collector_reads(name: str) -> None:
     """Ids are hexadecimal, times are nanoseconds as strings, and each parent exists."""

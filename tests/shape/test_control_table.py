@@ -69,6 +69,7 @@ def words_of(path: str, name: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [CONTROL, GUARDRAILS, SECURITY, ATTACKS],

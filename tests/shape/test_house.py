@@ -61,6 +61,7 @@ def _changes(contract: type[BaseModel]) -> dict[str, object] | None:
     return hints if packed is None else get_type_hints(*get_args(packed), include_extras=True)
 
 
+@pytest.mark.slow
 def test_what_changes_of_a_contract_has_the_types_of_its_fields() -> None:
     """Pyright checks each change of a state by types that are those of the state."""
     contracts = {

@@ -25,6 +25,7 @@ def imported(node: ast.AST) -> Iterator[str]:
             pass
 
 
+@pytest.mark.slow
 def test_patterns_are_re2_s() -> None:
     """Nothing but `contracts/patterns.py` has a library of patterns, and that is RE2."""
     found = {

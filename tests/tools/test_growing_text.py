@@ -37,6 +37,7 @@ def test_what_is_told_is_how_the_text_begins(pieces: list[str]) -> None:
     assert whole.startswith(told(pieces, frozenset()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 7, 40, 10_000])
 @pytest.mark.parametrize(
     ("secret", "mark"),

@@ -126,6 +126,7 @@ def test_a_known_secret_is_found_in_every_guise(write: Callable[[str], str]) -> 
     assert written.strip() not in redacted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outer", ["hex", "HEX", "base64", "base64 of addresses", "MIME"])
 def test_what_is_encoded_is_read_as_any_text(outer: str, subtests: pytest.Subtests) -> None:
     """In one run of hex or base64 stands no guise that wouldn't be found outside."""

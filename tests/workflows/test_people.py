@@ -149,6 +149,7 @@ async def test_a_plain_approval_never_releases_money(memory_runs: MemoryRuns) ->
     assert result.answer == "refund denied"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "argument", "reason"),
     [
