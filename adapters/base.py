@@ -1,7 +1,7 @@
 """The seam between the loop and the providers."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from holdfast.adapters.pricing import Listing
 from holdfast.contracts.base import JsonObject
@@ -103,16 +103,17 @@ class ModelAdapter(Protocol):
         ...
 
 
-class ProviderAdapter(ModelAdapter, Protocol):
-    """An adapter that speaks to a provider over the wire: its translations, all of them pure."""
+@runtime_checkable
+class WindowSource(Protocol):
+    """An adapter whose provider tells how much its models read: no run asks that, a probe does."""
 
     async def find_window(self, name: str) -> int | None:
-        """
-        Ask the provider how many tokens a model's context holds; null where it doesn't say.
-
-        Raises ModelError.
-        """
+        """Ask how many tokens a model's context holds; null if nobody says. Raises ModelError."""
         ...
+
+
+class ProviderAdapter(ModelAdapter, Protocol):
+    """An adapter that speaks to a provider over the wire: its translations, all of them pure."""
 
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render a call as the provider's request."""

@@ -62,9 +62,6 @@ class OpenAIAdapter:
     def find_refused_settings(self, name: str, settings: ModelSettings) -> Mapping[str, str]:
         return requests.sampling(name, settings).refused
 
-    async def find_window(self, name: str) -> None:
-        """Ask nobody: OpenAI lists its models without their windows."""
-
     def build_request(self, request: ModelRequest) -> JsonObject:
         """Render a call. A conversation that `respond` would begin first isn't named in it."""
         return requests.render(request, conversation_state.scope(request)).body

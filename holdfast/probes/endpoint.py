@@ -4,7 +4,7 @@ import asyncio
 
 from pydantic import JsonValue
 
-from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.base import ProviderAdapter, WindowSource
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.errors import ModelUnavailable
@@ -108,6 +108,8 @@ class Endpoint:
 
     async def ask_window(self) -> int | None:
         """Ask how much context the model takes, which costs nothing. Raises ModelError."""
+        if not isinstance(self.adapter, WindowSource):
+            return None
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 return await self.adapter.find_window(self.model)

@@ -34,9 +34,6 @@ class HouseAdapter:
     ) -> Mapping[str, str] | None:
         return None
 
-    async def find_window(self, name: str) -> int | None:
-        return None
-
     async def respond(self, request: ModelRequest) -> ModelReply:
         goal = request.transcript[0]
         assert isinstance(goal, UserTurn)

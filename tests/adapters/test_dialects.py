@@ -88,7 +88,6 @@ def test_missing_method_is_noticed() -> None:
         "respond",
         "find_listing",
         "find_refused_settings",
-        "find_window",
         "merge_state",
         "build_tool_result",
         "assemble",

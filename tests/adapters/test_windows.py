@@ -8,6 +8,7 @@ from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.adapters.openai_chat.servers import ChatServer
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError
+from holdfast.probes.endpoint import Endpoint
 from tests.adapters.dialects import DIALECTS
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.rules.anthropic import AnthropicRules
@@ -32,7 +33,7 @@ async def test_anthropic_tells_it_of_one_model(provider: ProviderServer) -> None
     """It is asked with the key and the version of the API, for whatever name an agent has."""
     # BY-32
     dialect = DIALECTS["anthropic"]
-    tokens = await dialect.adapter().find_window("claude-x/1?")
+    tokens = await Endpoint(dialect.adapter(), "claude-x/1?").ask_window()
     (asked,) = provider.requests
     page = AnthropicRules().page(asked.method, asked.path, {})
 
@@ -47,7 +48,7 @@ async def test_anthropic_tells_it_of_one_model(provider: ProviderServer) -> None
 async def test_openai_is_not_asked(provider: ProviderServer) -> None:
     """What it tells of a model has no window."""
     # BY-32
-    assert await DIALECTS["openai"].adapter().find_window("gpt-5.2") is None
+    assert await Endpoint(DIALECTS["openai"].adapter(), "gpt-5.2").ask_window() is None
     assert provider.requests == []
 
 
