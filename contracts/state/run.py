@@ -204,9 +204,8 @@ class RunState(Contract):
         said = self.conversation
         if said.origin or said.summary or self.brief.tainted or self.parts.tainted:
             return "untrusted"
-        least: Trust = (
-            "semi_trusted" if self.brief.path else "trusted"
-        )  # an agent gave it its goal
+        # A part's goal is from an agent.
+        least: Trust = "semi_trusted" if self.brief.path else "trusted"
         for item in said.items:
             match rate_trust(item):
                 case "untrusted":

@@ -22,6 +22,10 @@ from holdfast import cli
 if TYPE_CHECKING:
     from temporalio.service import RPCError
 
+_AGAIN = (
+    "Try a run again that ended without an answer, in a new run; 'retry' and 'requeue' are one."
+)
+
 COMMANDS = {
     "dev": (
         "dev:dev",
@@ -38,7 +42,8 @@ COMMANDS = {
         "sessions:sessions",
         "List sessions, the latest first; or show one, and what was said last.",
     ),
-    "retry": ("runs:retry", "Try a run again that ended without an answer, in a new run."),
+    "retry": ("runs:retry", _AGAIN),
+    "requeue": ("runs:retry", _AGAIN),
     "fork": ("runs:fork", "Go on otherwise from a turn of a run that is over, in a new run."),
     "list": ("runs:list_", "List runs, the latest first."),
     "show": ("runs:show", "Show where a run stands."),

@@ -97,7 +97,7 @@ async def retry(
     as_json: options.JsonLines = False,
 ) -> None:
     """
-    Try a run again that ended without an answer, in a new run.
+    Try a run again that ended without an answer, in a new run; 'retry' and 'requeue' are one.
 
     That goes on where the other stopped, and repeats nothing of what it did; nothing that was
     approved there is approved here. Exit codes are those of 'holdfast run'.

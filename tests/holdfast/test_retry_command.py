@@ -57,6 +57,7 @@ async def test_a_run_is_tried_again(client: Client, name: str) -> None:
         again = await holdfast("retry", name, "--actor", "dana")
         shown = await holdfast("show", f"{name}-retry-1")
         data = await holdfast("show", f"{name}-retry-1", "--json")
+        requeued = await holdfast("requeue", name, "--actor", "dana")
         spans = await holdfast("trace", f"{name}-retry-1", "--json")
         earlier = await holdfast("show", name, "--json")
         replayed = await holdfast("replay", f"{name}-retry-1")
@@ -64,6 +65,7 @@ async def test_a_run_is_tried_again(client: Client, name: str) -> None:
     assert failed.code == 1
     assert (again.code, "it is 5" in again.out) == (0, True)
     assert f"retries {name} (first execution " in again.out
+    assert (requeued.code, f"retries {name} (first execution " in requeued.out) == (0, True)
     assert "goal    add\n" in again.out
     assert f"retries  {name}\n" in shown.out
     lineage = data.json["retry_of"]
