@@ -154,14 +154,15 @@ async def test_a_tool_cant_approve_its_own_run(memory_runs: MemoryRuns, tmp_path
         mine.append(run := await memory_runs.start("it"))
         (refusal,) = await run.refusals(1)
         request = await run.asked_for_approval()
-        await run.approve(request.request_id, "agent it")
-        refusals = await run.refusals(2)
+        own = await run.decide(
+            {"request_id": request.request_id, "decision": "approve", "approver": "agent it"}
+        )
         waits = await run.pending()
         await reject(run)
         result = await run.result()
 
     assert refusal == "no request 'req-1' in this run"
-    assert "agent" in refusals[-1]
+    assert own.code == "self_approval"
     assert waits == (request,)
     assert lines(log) == []
     assert result.answer == "send denied"
