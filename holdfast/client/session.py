@@ -44,12 +44,12 @@ from holdfast.contracts.sessions.messages import (
     SessionInput,
     SessionReport,
 )
-from holdfast.contracts.signals import CloseSignal, MessageOutcome
+from holdfast.contracts.signals import CloseSignal
 
 _OUTCOME = TypeAdapter(OutcomeReport)
 _PAGE = TypeAdapter(ConversationPage)
 _REPORT = TypeAdapter(SessionReport)
-_RECEIPT = TypeAdapter[MessageReceipt | MessageOutcome](MessageReceipt | MessageOutcome)
+_RECEIPT = TypeAdapter(MessageReceipt)
 
 FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS = 0.05, 1.0
 """Between two looks at the outcome of a message; each is half as long again as the one before."""
@@ -114,7 +114,7 @@ class Session:
         The same *message_id* again changes nothing. Raises HoldfastError where the session is
         another tenant's.
         """
-        name = message_id or uuid4().hex
+        name = uuid4().hex if message_id is None else message_id
         message = build(
             MessageSignal,
             message_id=name,
@@ -235,10 +235,7 @@ class Session:
             raise await self._explain(error) from None
         except RPCError as error:
             raise await self._explain(error) from None
-        receipt = read_answer(self.id, answer, _RECEIPT)
-        if isinstance(receipt, MessageOutcome):
-            raise HoldfastError(f"session {self.id!r} can't take that: {receipt.reason}")
-        return receipt
+        return read_answer(self.id, answer, _RECEIPT)
 
     async def _explain(self, error: WorkflowUpdateFailedError | RPCError) -> HoldfastError:
         """Say why a session didn't take a message: where it didn't open it says so itself."""

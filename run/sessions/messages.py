@@ -92,8 +92,19 @@ def _refuse(
 ) -> tuple[RunState, MessageReceipt]:
     name, actor = message.message_id, message.actor or require_session(state).actor
     refusal = MessageOutcome(accepted=False, request_id=name, reason=why, code=code)
-    receipt = MessageReceipt(message_id=name, position=0, state="refused", reason=why, code=code)
-    return verdicts.record_refusal(state, "message", refusal, now, sender=actor), receipt
+    refused = verdicts.record_refusal(state, "message", refusal, now, sender=actor)
+    return refused, build_receipt(refusal)
+
+
+def build_receipt(refusal: MessageOutcome) -> MessageReceipt:
+    """Answer `send` with a refusal; of what can't be read nobody knows the id."""
+    return MessageReceipt(
+        message_id=refusal.request_id,
+        position=0,
+        state="refused",
+        reason=refusal.reason,
+        code=refusal.code,
+    )
 
 
 def _find_no_room(session: SessionState, message: MessageSignal, actor: str) -> str | None:

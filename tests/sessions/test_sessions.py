@@ -96,6 +96,25 @@ async def test_the_update_answers_at_once(talks: Talks) -> None:
     assert (second["position"], unknown) == (2, {"state": "unknown", "result": None})
 
 
+async def test_send_answers_what_nobody_can_read_as_it_answers_any_refusal(talks: Talks) -> None:
+    """Who asks for `state` finds it there, and why, whatever was sent."""
+    # BY-42
+    async with talks.working(scripted(echo)):
+        talk = talks.talk(tenant="acme")
+        await talk.exchange("m-1", "one")
+        refused = [
+            await talk.send("m-2", ""),
+            await talk.send("m-3", "three", unknown=1),
+            await talk.send("m-4", "four", tenant="other"),
+        ]
+
+    assert [(one["state"], one["position"], one["code"]) for one in refused] == [
+        ("refused", 0, "unreadable")
+    ] * 3
+    assert [one["message_id"] for one in refused] == ["", "", "m-4"]
+    assert "text: String should have at least 1" in str(refused[0]["reason"])
+
+
 async def test_close_archives_and_completes_with_totals(talks: Talks) -> None:
     """A closed session has no open workflow; its result says what it used in all."""
     async with talks.working(scripted([say("a"), say("b")])):

@@ -14,6 +14,7 @@ from holdfast.contracts.sessions.messages import MessageReceipt
 from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import parts
+from holdfast.run.sessions.messages import build_receipt
 from holdfast.workflows import views
 from holdfast.workflows.execution.loop import StepLoop
 from holdfast.workflows.inbound import messages
@@ -57,9 +58,11 @@ class RunHandlers:
 
         In a session `send` is the signal `message`, with an answer that it was taken.
         """
-        return await self._inbox.submit_and_wait(
-            InboundMessage(messages.UPDATES.get(name, name), payloads)
-        )
+        signal = messages.UPDATES.get(name, name)
+        answer = await self._inbox.submit_and_wait(InboundMessage(signal, payloads))
+        if signal == "message" and isinstance(answer, MessageOutcome):
+            return build_receipt(answer)
+        return answer
 
     @workflow.query
     def status(self) -> StatusReport:
