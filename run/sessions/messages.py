@@ -189,7 +189,10 @@ def _find_rest(session: SessionState) -> Budget | Stop | None:
     whole = Limits(max_steps=_MAX_STEPS).with_changes(budget)
     left = budgets.remaining(whole, session.totals, session.worked + session.totals.waited)
     if isinstance(left, Stop):
-        return left.with_(detail=f"of the whole session: {left.detail}")
+        return left.with_(
+            detail=f"of the whole session: {left.detail}",
+            next_safe_action="go on in another session: the budget of this one never grows",
+        )
     given = left.model_dump(exclude_unset=True, include=budget.model_fields_set)
     return Budget.model_validate(given)
 

@@ -101,6 +101,7 @@ async def test_each_message_has_a_budget_and_all_have_one_together(talks: Talks)
         assert await talk.exchange("m-3", "and you?") == "hello"
         await talk.exchange("m-4", "look")
         whole = [await why(talk, await said(talk, number)) for number in (5, 6)]
+        stop = (await talk.result("m-6"))["stop"]
         await talk.close()
         talk.brief["session_budget"] = {"max_steps": 1_000}
         reopened = await why(talk, await said(talk, 7))
@@ -111,6 +112,8 @@ async def test_each_message_has_a_budget_and_all_have_one_together(talks: Talks)
     assert {*whole, reopened} == {
         "max_steps (5) reached: of the whole session: 5 model calls",
     }
+    assert isinstance(stop, dict)
+    assert "go on in another session" in str(stop["next_safe_action"])
     assert status["status"] == "idle"
     assert totals["steps"] == 5
 

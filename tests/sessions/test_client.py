@@ -114,7 +114,10 @@ async def test_a_session_that_is_full_says_so(talks: Talks) -> None:
     assert refused.value.code == "full"
 
 
-def test_an_id_that_no_session_can_have_is_refused(talks: Talks) -> None:
-    """Before anything is sent."""
+async def test_an_id_that_no_session_or_message_can_have_is_refused(talks: Talks) -> None:
+    """Before anything is sent: an empty id of a message isn't none, for which one is made up."""
+    holdfast = Holdfast(talks.runs.client)
     with pytest.raises(HoldfastError, match="begins with a letter or a digit"):
-        Holdfast(talks.runs.client).session("../x", agent="it")
+        holdfast.session("../x", agent="it")
+    with pytest.raises(HoldfastError, match="message_id"):
+        await holdfast.session(agent="it").send("one", message_id="")
