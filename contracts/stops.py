@@ -119,10 +119,9 @@ class Stop(Contract):
     ended_by: str = Field(default="", exclude_if=not_)
     quotes: bool = Field(default=False, exclude_if=not_)
 
-    def with_(self, *, detail: str, next_safe_action: str | None = None) -> Self:
-        """Return a copy with another detail, and another thing to do next if it is given."""
-        action = self.next_safe_action if next_safe_action is None else next_safe_action
-        return self.copy_with({"detail": detail, "next_safe_action": action})
+    def with_(self, *, detail: str) -> Self:
+        """Return a copy with another detail."""
+        return self.copy_with({"detail": detail})
 
     @classmethod
     def because(

@@ -189,7 +189,8 @@ def _find_rest(session: SessionState) -> Budget | Stop | None:
     whole = Limits(max_steps=_MAX_STEPS).with_changes(budget)
     left = budgets.remaining(whole, session.totals, session.worked + session.totals.waited)
     if isinstance(left, Stop):
-        return left.with_(
+        return Stop(
+            reason=left.reason,
             detail=f"of the whole session: {left.detail}",
             next_safe_action="go on in another session: the budget of this one never grows",
         )

@@ -107,11 +107,14 @@ async def test_send_answers_what_nobody_can_read_as_it_answers_any_refusal(talks
             await talk.send("m-3", "three", unknown=1),
             await talk.send("m-4", "four", tenant="other"),
         ]
+        again = await talk.send("m-2", "two")  # which has the id of the update before
+        heard = await talk.exchange("m-2", "two")
 
     assert [(one["state"], one["position"], one["code"]) for one in refused] == [
         ("refused", 0, "unreadable")
     ] * 3
     assert [one["message_id"] for one in refused] == ["", "", "m-4"]
+    assert (again, heard) == (refused[0], "one + two")
     assert "text: String should have at least 1" in str(refused[0]["reason"])
 
 
