@@ -77,7 +77,7 @@ def shipping(turn: ScriptTurn) -> Reply:
 
 def billing(turn: ScriptTurn) -> Reply:
     """Refund what the customer was promised, and tell what came of all."""
-    task = _read(turn, "notice", "message")
+    task = _read(turn, "notice", "findings", "message")
     if task.amount is None or task.order_id is None:
         return say(f"{_tell_parcel(turn)} {_tell_refund(turn)}")
     if not task.results:
