@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.contracts.calls import AnyCall, ToolFailure
+from holdfast.contracts.calls import NEXT_VALID_ACTIONS, AnyCall, ToolFailure
 from holdfast.contracts.model import StopCause
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import ToolTurn
@@ -118,6 +118,7 @@ def test_one_identical_call_too_many_ends_the_run(threshold: int) -> None:
                 name="look",
                 type="aborted",
                 reason="loop detected: same tool, same args",
+                next_valid_actions=NEXT_VALID_ACTIONS["aborted"],
             ),
         )
     )

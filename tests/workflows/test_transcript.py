@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.contracts.bounds import MAX_CARRIED_TRANSCRIPT_BYTES
-from holdfast.contracts.calls import ToolFailure, ToolResult
+from holdfast.contracts.calls import NEXT_VALID_ACTIONS, ToolFailure, ToolResult
 from holdfast.contracts.journal import RequestClosed
 from holdfast.contracts.state.phase import Stopping
 from holdfast.contracts.state.run import RunState
@@ -87,7 +87,12 @@ def test_a_halted_turn_has_all_its_results() -> None:
     over = halt(state, STOP, NOW)
 
     aborted = ToolFailure(
-        status="aborted", call_id="c2", name="send", type="aborted", reason=STOP.reason
+        status="aborted",
+        call_id="c2",
+        name="send",
+        type="aborted",
+        reason=STOP.reason,
+        next_valid_actions=NEXT_VALID_ACTIONS["aborted"],
     )
     assert over.conversation.items[-1] == ToolTurn(results=(done, aborted))
     assert (over.calls, over.outcome, over.stop) == ((), "stopped", STOP)
