@@ -50,8 +50,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Three processes for each core: with two a fifth of the cores' time went unused."""
-    return 3 * len(os.sched_getaffinity(0))
+    """Two processes for each core: half of the time a test waits for its server."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 @pytest.hookimpl(wrapper=True)
