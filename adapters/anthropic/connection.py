@@ -47,8 +47,7 @@ def secret(client: "AsyncAnthropic") -> str | None:
 
 async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: StreamReader) -> JsonObject:
     """Make one request for a message, and return its JSON, streamed or not. Raises ModelError."""
-    import httpx2
-    from anthropic import AnthropicError, AsyncStream
+    from anthropic import AsyncStream
 
     try:
         sent = await client.post(
@@ -60,7 +59,7 @@ async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: StreamReader
             stream_cls=AsyncStream[object],
         )
         whole = await exchange.read(sent, stream.begins)
-    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, *PARSE_ERRORS) as error:
+    except _faults() as error:
         used = await asyncio.to_thread(stream.usage_so_far, exchange.events)
         # Without its cause, which may quote the key.
         raise as_model_error(error, used) from None
@@ -72,10 +71,15 @@ async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: StreamReader
 
 async def get(client: "AsyncAnthropic", path: str) -> JsonObject:
     """Read what stands under a path. Raises ModelError."""
+    try:
+        return wire.json_object(await client.get(path, cast_to=bytes))
+    except _faults() as error:
+        raise as_model_error(error) from None
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """Return what may go wrong with a request, and in reading what came."""
     import httpx2
     from anthropic import AnthropicError
 
-    try:
-        return wire.json_object(await client.get(path, cast_to=bytes))
-    except (AnthropicError, httpx2.HTTPError, httpx2.StreamError, *PARSE_ERRORS) as error:
-        raise as_model_error(error) from None
+    return AnthropicError, httpx2.HTTPError, httpx2.StreamError, *PARSE_ERRORS

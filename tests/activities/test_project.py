@@ -59,12 +59,19 @@ def opened(activities: ProjectActivities, folder: Path) -> Opened:
             place = folder / name.replace("__", "/").replace("_md", ".md")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
-        return await asked(
-            activities,
-            OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder), path=path),
-        )
+        return await asked(activities, to_open(folder, path=path))
 
     return opening
+
+
+def to_open(folder: Path, *, path: str = "", regulated: bool = False) -> OpenProject:
+    return OpenProject(
+        run_id=RUN,
+        first_execution_run_id=FIRST,
+        folder=str(folder),
+        path=path,
+        regulated=regulated,
+    )
 
 
 async def asked(activities: ProjectActivities, opening: OpenProject) -> ProjectContext:
@@ -163,12 +170,7 @@ async def test_a_regulated_run_logs_how_many_are_left_out(
     (folder / "patient-4711.md").symlink_to("/etc/passwd")
 
     with capture_logs() as logs:
-        await asked(
-            activities,
-            OpenProject(
-                run_id=RUN, first_execution_run_id=FIRST, folder=str(folder), regulated=True
-            ),
-        )
+        await asked(activities, to_open(folder, regulated=True))
 
     assert [(one["event"], one["number"]) for one in logs] == [("project.left_out_more", 1)]
     assert "patient" not in repr(logs)
@@ -196,7 +198,7 @@ async def test_a_path_that_leads_out(opened: Opened, workspaces: Workspaces, pat
 
 async def test_a_folder_that_isnt_there(activities: ProjectActivities, folder: Path) -> None:
     """Without the project's folder a run can't begin, and asking again doesn't help."""
-    opening = OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder / "missing"))
+    opening = to_open(folder / "missing")
 
     with pytest.raises(ApplicationError, match="put the project on all workers") as raised:
         await asked(activities, opening)
@@ -219,16 +221,14 @@ async def test_what_may_pass_is_tried_again(
     (tmp_path / "home").write_text("no folder")
 
     with pytest.raises(ApplicationError, match="the workspace can't be used now: ") as raised:
-        await asked(
-            activities, OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder))
-        )
+        await asked(activities, to_open(folder))
 
     assert (raised.value.type, raised.value.non_retryable) == ("WorkspaceFailed", False)
 
 
 async def test_errors_hold_no_secrets(activities: ProjectActivities, folder: Path) -> None:
     """Names are words of strangers: a secret in one doesn't leave with an error."""
-    opening = OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=f"{folder}/{SECRET}")
+    opening = to_open(folder / SECRET)
 
     with pytest.raises(ApplicationError) as raised:
         await asked(activities, opening)
@@ -271,7 +271,7 @@ async def test_only_the_run_itself(
     activities: ProjectActivities, workspaces: Workspaces, folder: Path
 ) -> None:
     """Neither another run nor a client fills, keeps or restores a run's workspace."""
-    opening = OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder))
+    opening = to_open(folder)
     back = RestoreWorkspace(**ITS, digest="0" * 64)
     (folder / "x").touch()
 
@@ -301,8 +301,6 @@ async def test_it_works_beside_the_loop(workspaces: Workspaces, folder: Path) ->
     (folder / "AGENTS.md").write_text("words")
     activities = ProjectActivities(workspaces, Redactor(known))
 
-    await asked(
-        activities, OpenProject(run_id=RUN, first_execution_run_id=FIRST, folder=str(folder))
-    )
+    await asked(activities, to_open(folder))
 
     assert threads - {threading.get_ident()}
