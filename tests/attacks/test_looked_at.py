@@ -15,7 +15,7 @@ from tests.running import Run, Runs
 from tests.sample import told
 
 RUNS, LOOKERS = 3, 2
-PATIENCE_SECONDS = 300.0
+LOOKING_SECONDS, PATIENCE_SECONDS = 60.0, 300.0
 
 
 async def look(run: Run, seen: asyncio.Event) -> None:
@@ -35,6 +35,14 @@ async def is_over(run: Run) -> bool:
     return (await run.handle.describe()).status is not WorkflowExecutionStatus.RUNNING
 
 
+async def until_over(started: list[Run], seconds: float) -> None:
+    """Wait for runs, so long at most."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not all([await is_over(run) for run in started]):  # noqa: ASYNC110 -- it is elsewhere
+                await asyncio.sleep(0.2)
+
+
 async def test_who_looks_at_runs_that_are_handed_back_wedges_none(
     runs: Runs, tmp_path: Path
 ) -> None:
@@ -43,7 +51,9 @@ async def test_who_looks_at_runs_that_are_handed_back_wedges_none(
 
     Both may have a run at once: one has its task, and another one answers. Who answers carries out
     what is local in that task too, and where the SDK sees that it came to something else, it fails
-    the next task once. A run that is wedged is so for ever: how long the others take says nothing.
+    the next task once. It may also lose a task for good, and that worker never takes the run up
+    again; another one does, which here comes when nobody looks any more. A run that is wedged is
+    so for every worker: how long the others take says nothing.
     """
     ours = app([call("send", log=str(tmp_path / "sent"), text="hi"), told], name="ours")
     theirs = app([say("theirs")], name="theirs")
