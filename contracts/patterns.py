@@ -135,7 +135,7 @@ def decode_text(text: bytes) -> str:
 
 
 RUN_ID_RULE = (
-    "a run's id is made of letters, digits and . _ : - alone, begins with a letter or a digit, "
+    "an id is made of letters, digits and . _ : - alone, begins with a letter or a digit, "
     f"and has at most {MAX_RUN_ID_CHARS} characters"
 )
 

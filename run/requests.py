@@ -237,7 +237,7 @@ def find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode]
 def describe_end(state: RunState) -> str:
     """Say why words for the model come too late."""
     if state.is_idle:
-        return "no message is worked on: send one"
+        return "no message is worked on now: the next one begins work"
     return "the run is over"
 
 

@@ -16,6 +16,7 @@ from holdfast.contracts.sessions.archive import (
     LoadSession,
     SaveResult,
 )
+from holdfast.run.sessions.messages import describe_other_agent
 
 _STATE = "session.json"
 
@@ -45,10 +46,8 @@ class SessionActivities:
                 "choose another id"
             )
         if session.agent != asked.agent:
-            raise build_start_refusal(
-                f"session {asked.session_id!r} is one of agent {session.agent!r}, and not of "
-                f"{asked.agent!r}"
-            )
+            why = describe_other_agent(asked.session_id, session.agent, asked.agent)
+            raise build_start_refusal(why)
         return LoadedSession(archived=left)
 
     async def _find(self, session_id: str) -> ArchivedSession | None:

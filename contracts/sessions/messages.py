@@ -54,7 +54,7 @@ class MessageSignal(Inbound):
     The signal `message` and the update `send`: what a person says to a session.
 
     A `message_id` that was taken before changes nothing, whatever the words are. With a `tenant`
-    it is taken by a session of that one alone.
+    it is taken by a session of that one alone, with an `agent` by one that was opened with it.
     """
 
     message_id: Name
@@ -62,6 +62,7 @@ class MessageSignal(Inbound):
     actor: Actor | None = None
     metadata: Metadata = Field(default_factory=dict)
     tenant: Tenant | None = None
+    agent: AgentName | None = None
 
 
 MessageState: TypeAlias = Literal["unknown", "queued", "working", "waiting", "done"]

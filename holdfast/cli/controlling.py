@@ -35,7 +35,7 @@ async def steer(
     """Say something to the model, before its next turn."""
     message = build(SteerSignal, text=text, by=options.login(), now=now, reason=reason)
     asked = (await options.connect()).run(run)
-    await _send(asked, "steer", message, await _query_status(asked), key)
+    await _send(asked, "steer", message, _require_work(await _query_status(asked)), key)
     screen.tell(f"sent to {run}; its model reads it before its next turn")
 
 
@@ -76,8 +76,11 @@ async def stop(
     """End a run with a result: what changes nothing is broken off, a write comes to its end."""
     message = build(StopSignal, reason=reason, by=options.login())
     asked = (await options.connect()).run(run)
-    await _send(asked, "stop", message, await _query_status(asked), key)
-    screen.tell(f"sent to {run}; '{screen.command('watch', run)}' shows its end")
+    await _send(asked, "stop", message, _require_work(await _query_status(asked)), key)
+    if await _is_session(asked):
+        screen.tell(f"sent to {run}; '{screen.command('show', run)}' says how its message ended")
+    else:
+        screen.tell(f"sent to {run}; '{screen.command('watch', run)}' shows its end")
 
 
 @blocking
@@ -90,7 +93,7 @@ async def close(
     """End a session when what was said before is answered; a message opens it again."""
     message = build(CloseSignal, by=options.login(), reason=reason)
     asked = (await options.connect()).run(session)
-    if (await asked.describe()).workflow_type != SESSION_WORKFLOW_TYPE:
+    if not await _is_session(asked):
         ends = screen.command("stop", session)
         raise HoldfastError(f"{session!r} is a run, and only sessions close: '{ends}' ends it")
     await _send(asked, "close", message, await _query_status(asked), key)
@@ -111,6 +114,19 @@ async def _query_status(run: Run) -> StatusReport | None:
         return await run.status()
     except NoWorker:
         return None
+
+
+def _require_work(status: StatusReport | None) -> StatusReport | None:
+    """Refuse what is for the work on a message of a session that works on none."""
+    if status is not None and status.status == "idle":
+        raise HoldfastError(
+            f"session {status.run_id!r} works on no message: the next one begins work"
+        )
+    return status
+
+
+async def _is_session(run: Run) -> bool:
+    return (await run.describe()).workflow_type == SESSION_WORKFLOW_TYPE
 
 
 async def _send(

@@ -68,12 +68,14 @@ async def chat(
     if session is not None:
         await _show_earlier(holdfast, talk)
     leaving = f"{talk.id} stays open: '{comes_back}' comes back to it"
+    talking = Chat(holdfast, talk)
+    talking.has_begun = session is not None
     try:
-        await Chat(holdfast, talk).run()
+        await talking.run()
     except asyncio.CancelledError:
-        screen.warn(leaving, hang=None)
+        talking.tell_end(leaving)
         raise
-    screen.warn(leaving, hang=None)
+    talking.tell_end(leaving)
 
 
 class Chat:
@@ -86,6 +88,7 @@ class Chat:
         self._followed: str | None = None
         self._following: asyncio.Task[None] | None = None
         self._told_failures: set[str] = set()
+        self.has_begun = False
 
     async def run(self) -> None:
         """Say each line that somebody types, and show what it came to."""
@@ -95,6 +98,11 @@ class Chat:
                     await self._exchange(line)
         finally:
             await self._stop_following()
+
+    def tell_end(self, leaving: str) -> None:
+        """Say how somebody comes back, where there is something to come back to."""
+        if self.has_begun:
+            screen.warn(leaving, hang=None)
 
     async def _read_line(self) -> str | None:
         if not (sys.stdin.isatty() and self._out.is_terminal):
@@ -108,6 +116,7 @@ class Chat:
     async def _exchange(self, line: str) -> None:
         self._words = ""
         try:
+            self.has_begun = True
             receipt = await self._talk.send(line)
             result = await self._watch_until(self._talk.wait_for(receipt.message_id))
         except (MessageRefused, NoWorker) as error:

@@ -1,17 +1,23 @@
 """Asking runs, and what a server says when it can't do that, in words that say what to do."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TypeVar
 
 from pydantic import TypeAdapter
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
-from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowQueryFailedError,
+)
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.runs import REPLAY_FAILED
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError, NoWorker
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.trace.payloads import decode
 
 Answer = TypeVar("Answer")
@@ -22,6 +28,8 @@ RPC_TIMEOUT = timedelta(seconds=3)
 """A worker that is there answers within milliseconds, unless it has to replay a long run."""
 
 QUERY_ATTEMPTS = 3
+
+_SPELLED: Mapping[str, str] = {"canceled": "cancelled"}
 
 _NO_ANSWER = {
     RPCStatusCode.CANCELLED,
@@ -43,6 +51,15 @@ def no_worker(run: str) -> NoWorker:
 def unreadable(run: str) -> NoWorker:
     """Say that whoever answers for a run is no worker of ours."""
     return NoWorker(f"what is answered for run {run!r} is none of our answers: {START_A_WORKER}")
+
+
+def describe_end(found: WorkflowExecutionDescription) -> str:
+    """Say that a run, or a session, is over, and how."""
+    status = found.status.name.lower() if found.status else "closed"
+    over = f"{found.id!r} is over ({_SPELLED.get(status, status)})"
+    if found.workflow_type == SESSION_WORKFLOW_TYPE:
+        return f"session {over}: a message opens it again"
+    return f"run {over}"
 
 
 def read_answer(run: str, said: RawValue, type: TypeAdapter[Answer]) -> Answer:

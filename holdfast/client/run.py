@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Literal, TypeVar
 
@@ -27,6 +27,7 @@ from holdfast.client.rpc_errors import (
     RPC_TIMEOUT,
     START_A_WORKER,
     ask,
+    describe_end,
     read_answer,
     translate_error,
     unreadable,
@@ -60,8 +61,6 @@ _OUTCOME = TypeAdapter(MessageOutcome)
 _MAX_PAGES = 1_000  # whoever answers in a run's place may have no end
 
 _POLL_SECONDS = 0.1
-
-_SPELLED: Mapping[str, str] = {"canceled": "cancelled"}
 
 
 class Run:
@@ -109,9 +108,12 @@ class Run:
         Wait for the end of the run, however long that is, and return what it came to.
 
         Raises HoldfastError for a run without a result: cancelled, terminated, or begun with an
-        input that can't be used.
+        input that can't be used; and for a session, whose messages have results.
         """
-        await self.describe()
+        if (await self.describe()).workflow_type == SESSION_WORKFLOW_TYPE:
+            raise HoldfastError(
+                f"{self.id!r} is a session, of which each message has a result: its 'outcome'"
+            )
         handle = self._client.get_workflow_handle(
             self.id, run_id=self._execution, result_type=RawValue
         )
@@ -244,8 +246,7 @@ class Run:
         """Return what the server knows of a run that goes on; HoldfastError when it is over."""
         description = await self.describe()
         if description.status is not WorkflowExecutionStatus.RUNNING:
-            status = description.status.name.lower() if description.status else "closed"
-            raise HoldfastError(f"run {self.id!r} is over ({_SPELLED.get(status, status)})")
+            raise HoldfastError(describe_end(description))
         return description
 
     async def events(

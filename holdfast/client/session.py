@@ -112,7 +112,7 @@ class Session:
         Say something, and return its place once the session has taken it.
 
         The same *message_id* again changes nothing. Raises HoldfastError where the session is
-        another tenant's.
+        another tenant's, or was opened with another agent.
         """
         name = uuid4().hex if message_id is None else message_id
         message = build(
@@ -122,6 +122,7 @@ class Session:
             actor=actor,
             metadata=metadata,
             tenant=self._brief.tenant,
+            agent=self._brief.agent,
         )
         receipt = await self._send(message)
         if receipt.state == "refused":
@@ -297,4 +298,10 @@ async def describe(client: Client, session_id: str) -> WorkflowExecutionInfo:
     try:
         return await describe_execution(client, Execution(session_id, ""))
     except RPCError as error:
-        raise translate_error(error, client, session_id) from None
+        found = translate_error(error, client, session_id)
+        if isinstance(found, HoldfastError):
+            found = HoldfastError(
+                f"there is no session {session_id!r} in namespace {client.namespace!r}; 'holdfast "
+                "sessions' lists them"
+            )
+        raise found from None

@@ -56,6 +56,9 @@ def accept_message(
     if message.tenant not in {None, state.brief.tenant}:
         why = f"there is no session {state.run_id!r} of tenant {message.tenant!r}"
         return _refuse(state, message, why, "unreadable", now)
+    if message.agent not in {None, session.agent}:
+        why = describe_other_agent(state.run_id, session.agent, message.agent)
+        return _refuse(state, message, why, "unreadable", now)
     known = seen.find_position(session, message.message_id)
     if known is not None:
         stands = find_message_state(state, message.message_id)
@@ -85,6 +88,11 @@ def accept_message(
     )
     taken = MessageReceipt(message_id=message.message_id, position=number, state="queued")
     return _name_actors(state.with_(session=session)), taken
+
+
+def describe_other_agent(session_id: str, agent: str, asked: str | None) -> str:
+    """Say whose a session is that somebody took for one of another agent."""
+    return f"session {session_id!r} is one of agent {agent!r}, and not of {asked!r}"
 
 
 def _refuse(

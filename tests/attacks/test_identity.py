@@ -110,7 +110,7 @@ async def test_an_odd_id_begins_no_run(runs: Runs, subtests: pytest.Subtests) ->
                 assert isinstance(cause, ApplicationError)
                 assert (cause.type, cause.non_retryable) == ("InvalidInput", True)
                 assert cause.message.startswith(
-                    "a run's id is made of letters, digits and . _ : - alone"
+                    "an id is made of letters, digits and . _ : - alone"
                 )
                 assert "\n" not in cause.message
 

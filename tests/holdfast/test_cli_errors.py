@@ -60,7 +60,7 @@ USAGE = [
         id="twice",
     ),
     pytest.param(["run", "adder", "go", "--id", ""], "--id needs a value", id="empty"),
-    pytest.param(["run", "adder", "go", "--id", "R/c"], "a run's id is made of", id="odd id"),
+    pytest.param(["run", "adder", "go", "--id", "R/c"], "an id is made of", id="odd id"),
     pytest.param(["reject", "run-1", "--approver="], "--approver needs a value", id="empty too"),
     pytest.param(["reject", "run-1", "--approver", " "], "--approver needs a value", id="blank"),
     pytest.param(["list", "--status", "asleep"], "'asleep' is none of running", id="status"),

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast import HoldfastError
+from holdfast import Agent, App, HoldfastError
 from holdfast.client import Holdfast, MessageRefused
 from holdfast.contracts.sessions.bounds import MAX_WAITING_MESSAGES
 from holdfast.contracts.sessions.messages import ConversationTurn
@@ -13,6 +13,7 @@ from tests.sample import scripted
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talks
 
+AGENTS = ("it", "billing")
 LONG = "x" * 15_000
 MESSAGES = {"session.message", "session.outcome"}
 
@@ -121,3 +122,40 @@ async def test_an_id_that_no_session_or_message_can_have_is_refused(talks: Talks
         holdfast.session("../x", agent="it")
     with pytest.raises(HoldfastError, match="message_id"):
         await holdfast.session(agent="it").send("one", message_id="")
+
+
+async def test_a_session_was_opened_with_one_agent(talks: Talks) -> None:
+    """Whoever means another one is told so, open or closed, and nothing is said in it."""
+    agents = [Agent(name=name, instructions="Talk.", models=["scripted:echo"]) for name in AGENTS]
+    async with talks.working(App(agents=agents, scripts={"echo": echo})):
+        holdfast, queue = Holdfast(talks.runs.client), talks.runs.queue
+        session = holdfast.session(agent="it", queue=queue)
+        await session.ask("one")
+        other = holdfast.session(session.id, agent="billing", queue=queue)
+        with pytest.raises(MessageRefused, match="is one of agent 'it', and not of 'billing'"):
+            await other.ask("two")
+        said = [turn.content for turn in (await session.conversation()).items]
+        await session.close()
+        await talks.runs.client.get_workflow_handle(session.id).result()
+        with pytest.raises(HoldfastError, match="is one of agent 'it', and not of 'billing'"):
+            await other.ask("three")
+
+    assert said == ["one", "one"]
+
+
+async def test_what_a_session_has_none_of_is_said_in_words_of_sessions(talks: Talks) -> None:
+    """Its messages have results, and one that is over is opened by the next."""
+    async with talks.working(scripted(echo)):
+        holdfast = Holdfast(talks.runs.client)
+        session = holdfast.session(agent="it", queue=talks.runs.queue)
+        await session.ask("one")
+        with pytest.raises(HoldfastError, match="is a session, of which each message has a"):
+            await session.run.result()
+        await session.close()
+        await talks.runs.client.get_workflow_handle(session.id).result()
+        with pytest.raises(HoldfastError, match="is a session, of which each message has a"):
+            await session.run.result()
+        over = rf"^session '{session.id}' is over \(completed\): a message opens it again$"
+        for way in (session.run.steer, session.run.stop, session.close):
+            with pytest.raises(HoldfastError, match=over):
+                await way("why")

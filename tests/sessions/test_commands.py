@@ -144,3 +144,46 @@ async def test_ctrl_c_leaves_it_open(client: Client, name: str) -> None:
     assert " · no. 1, of eve · working" in shown.out
     assert approved.code == 0
     assert back.code == 0
+
+
+async def test_a_session_that_works_on_nothing_is_neither_stopped_nor_steered(
+    client: Client, name: str
+) -> None:
+    """What is meant for the work on a message says so, and where that is seen."""
+    async with worker.run_worker(client, APP):
+        await holdfast("chat", "echoer", "--session", name, stdin="one\n")
+        idle = [
+            await holdfast("steer", name, "go left"),
+            await holdfast("stop", name, "--reason", "enough"),
+        ]
+        left = await started("chat", "sender", "--session", f"{name}-2", "--actor", "eve")
+        assert left.stdin is not None
+        left.stdin.write(b"send it\n")
+        await left.stdin.drain()
+        await seen(f"{name}-2")
+        stopped = await holdfast("stop", f"{name}-2", "--reason", "enough")
+        left.send_signal(signal.SIGINT)
+        await ended(left)
+        shown = await holdfast("show", f"{name}-2")
+
+    assert [(one.code, one.out) for one in idle] == [(1, "")] * 2
+    assert {one.err for one in idle} == {
+        f"holdfast: session '{name}' works on no message: the next one begins work\n"
+    }
+    assert stopped.out == (
+        f"sent to {name}-2; 'holdfast show {name}-2' says how its message ended\n"
+    )
+    assert " · no. 1, of eve · stopped" in shown.out
+
+
+async def test_who_says_nothing_leaves_nothing(name: str) -> None:
+    """Nothing was opened that one could come back to, and what isn't there is no run either."""
+    silent = await holdfast("chat", "echoer", stdin="\n")
+    shown = await holdfast("sessions", name)
+
+    assert (silent.code, silent.out, silent.err) == (0, "", "")
+    assert (shown.code, shown.out) == (1, "")
+    assert shown.err == (
+        f"holdfast: there is no session '{name}' in namespace 'default'; 'holdfast sessions' "
+        "lists them\n"
+    )

@@ -225,7 +225,7 @@ async def test_stop_ends_the_work_on_a_message_and_the_session_goes_on(talks: Ta
     refused = status["refused"]
     assert isinstance(refused, list)
     assert isinstance(refused[-1], dict)
-    assert refused[-1]["reason"] == "no message is worked on: send one"
+    assert refused[-1]["reason"] == "no message is worked on now: the next one begins work"
 
 
 async def test_a_session_that_is_closed_waits_for_nobody(talks: Talks) -> None:
