@@ -120,13 +120,14 @@ def read_earlier_run(summary: str) -> LocalActivityConfig:
 
 def load_session(summary: str) -> LocalActivityConfig:
     """
-    Options of what finds how a session was left; it is tried until it does.
+    Options of what finds how a session was left; it is tried for about an hour.
 
     What was said waits meanwhile; a session that opened without its past would be another one.
+    Each attempt stands in history, which must not grow without end.
     """
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=70),
-        retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
+        retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_attempts=65),
         local_retry_threshold=timedelta(seconds=5),
         summary=summary,
     )

@@ -1,6 +1,10 @@
 """The activities that open a session again, and that archive it."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import (
     build_start_refusal,
@@ -16,6 +20,7 @@ from holdfast.contracts.sessions.archive import (
     LoadSession,
     SaveResult,
 )
+from holdfast.event_log import log
 from holdfast.run.sessions.messages import describe_other_agent
 
 _STATE = "session.json"
@@ -62,8 +67,17 @@ class SessionActivities:
     async def _read(self, session_id: str) -> ArchivedSession | None:
         if self._archive is None:
             return None
-        found = await self._archive.read(f"{_name(session_id)}/{_STATE}")
-        return None if found is None else ArchivedSession.model_validate_json(found)
+        path = f"{_name(session_id)}/{_STATE}"
+        with _translate_errors(path):
+            found = await self._archive.read(path)
+        try:
+            return None if found is None else ArchivedSession.model_validate_json(found)
+        except ValueError:  # it quotes what was said, to whoever asks
+            log.warning("archive.unreadable", path=path)
+            raise build_start_refusal(
+                f"session {session_id!r} can't be opened: what the archive has of it can't be "
+                f"read; have somebody restore {path} there, and send it again"
+            ) from None
 
     @activity.defn
     async def save_session(self, left: ArchivedSession) -> SaveResult:
@@ -71,8 +85,9 @@ class SessionActivities:
         require_run_caller(left.session_id)
         if self._archive is None:
             return SaveResult(kept=False)
-        content = left.model_dump_json().encode()
-        await self._archive.write(f"{_name(left.session_id)}/{_STATE}", content)
+        path = f"{_name(left.session_id)}/{_STATE}"
+        with _translate_errors(path):
+            await self._archive.write(path, left.model_dump_json().encode())
         return SaveResult(kept=True)
 
     @activity.defn
@@ -82,10 +97,24 @@ class SessionActivities:
         if self._archive is None:
             return SaveResult(kept=False)
         path = f"{_name(page.session_id)}/said/{page.first_offset:09}.json"
-        await self._archive.write(path, page.model_dump_json().encode())
+        with _translate_errors(path):
+            await self._archive.write(path, page.model_dump_json().encode())
         return SaveResult(kept=True)
 
 
 def _name(session_id: str) -> str:
     """Return the folder of a session of the namespace that asks: others have its id as well."""
     return name_session(activity.info().namespace, session_id)
+
+
+@contextmanager
+def _translate_errors(path: str) -> Generator[None]:
+    """Say what keeps an archive from being used; where it lies is for its worker's log."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        log.warning("archive.unusable", path=path, reason=reason)
+        raise ApplicationError(
+            f"the archive can't be used: {reason}", type="ArchiveFailed"
+        ) from None
