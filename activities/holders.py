@@ -6,6 +6,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
+from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.guardrails.detectors import resource_claims
@@ -30,10 +31,15 @@ class TemporalHolders:
         Return the tenant's other open runs that took a resource before this one did.
 
         Where two took it at the same moment, the one whose id sorts first was first. Null when
-        the server can't search runs by their resources. Raises RPCError.
+        the server can't search runs by their resources, or others can't find this one so: it
+        began when the server didn't know the attributes, or its worker couldn't ask. Raises
+        RPCError.
         """
         own = await self._client.get_workflow_handle(run_id).describe()
-        mine = (_since(own.typed_search_attributes, resource, own.start_time), run_id)
+        shown = own.typed_search_attributes
+        if resource not in (shown.get(_RESOURCES) or ()) or shown.get(_TENANT) != tenant:
+            return None
+        mine = (_since(shown, resource, own.start_time), run_id)
         query = (
             f"WorkflowType IN ('{WORKFLOW_TYPE}', '{SESSION_WORKFLOW_TYPE}') "
             "AND ExecutionStatus = 'Running' "
@@ -44,7 +50,9 @@ class TemporalHolders:
             async for other in self._client.list_workflows(query):
                 shown = other.typed_search_attributes
                 theirs = (_since(shown, resource, other.start_time), other.id)
-                if other.id != run_id and shown.get(_TENANT) == tenant and theirs < mine:
+                # One of another id never begins, and models read the words that it consists of.
+                is_other = other.id != run_id and is_run_id(other.id)
+                if is_other and shown.get(_TENANT) == tenant and theirs < mine:
                     found.append(theirs)
         except RPCError as error:
             if error.status in _CANT_SEARCH:

@@ -42,6 +42,9 @@ RESOURCE_SEARCH_ATTRIBUTES = {
 }
 """Its own: what finds runs that are at the same resource can be missing without the rest."""
 
+_NEVER_TOLD = frozenset({RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED})
+"""What a server answers that doesn't say which search attributes it knows."""
+
 QUERY_TIMEOUT = timedelta(seconds=10)
 """So long a run may take to say what it waits for."""
 
@@ -116,11 +119,12 @@ class TemporalRuns:
             request = ListSearchAttributesRequest(namespace=self._client.namespace)
             try:
                 found = await self._client.operator_service.list_search_attributes(request)
-            except RPCError:
-                # No such service, or not for this client: runs must work all the same.
-                self._known = {}
-            else:
-                self._known = dict(found.custom_attributes)
+            except RPCError as error:
+                # No such service, or not for this client, or not now: runs must work all the same.
+                if error.status in _NEVER_TOLD:
+                    self._known = {}
+                return {}
+            self._known = dict(found.custom_attributes)
         return self._known
 
 

@@ -27,8 +27,9 @@ CONNECT_TIMEOUT_SECONDS = 3.0
 """Seconds; a host that takes longer to answer isn't there."""
 
 _NO_SEARCH = (
-    "nobody can tell who holds it: this server can't search runs by their resources; "
-    "`holdfast dev` and docs/operations.md say how to add AgentResources"
+    "nobody can tell who holds it: this server can't search runs by their resources, or couldn't "
+    "when this run began; have a person add all search attributes (deploy/README.md), and start "
+    "another run"
 )
 _NO_CALL = "only a call needs anything"
 _HTTPS = 443
