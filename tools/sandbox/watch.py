@@ -69,8 +69,12 @@ def _find_excess(watched: Watched, workspace: Path, bounds: Bounds) -> str | Non
 
 
 def is_nearly_full(workspace: Path, bounds: Bounds) -> bool:
-    """Whether the worker soon couldn't write either."""
-    disk = os.statvfs(workspace)
+    """
+    Whether the worker soon couldn't write either.
+
+    The workspace itself may be about to be another one, and is nowhere for a moment.
+    """
+    disk = os.statvfs(workspace.parent)
     # Some file systems don't count files.
     few = disk.f_files > 0 and disk.f_favail < MIN_FREE_INODES
     return few or disk.f_bavail * disk.f_frsize < bounds.free_disk
