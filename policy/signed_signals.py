@@ -46,17 +46,23 @@ def find_signer(
 
 def judge_controls(hearing: JudgeInput, trust: Trust) -> tuple[ControlVerdict, ...]:
     """Accept each signal about no request, or refuse it with the reason, in order."""
-    used = {(one.issuer, one.token_id) for one in hearing.used if one.until > hearing.now}
-    return tuple(_judge_control(message, hearing, trust, used) for message in hearing.controls)
+    used = {(one.issuer, one.token_id) for one in hearing.used}
+    lapsed = sum(one.until <= hearing.now for one in hearing.used)
+    room = MAX_USED_TOKENS + lapsed
+    return tuple(_judge_control(one, hearing, trust, used, room) for one in hearing.controls)
 
 
 def _judge_control(
-    message: ControlMessage, hearing: JudgeInput, trust: Trust, used: set[tuple[str, str]]
+    message: ControlMessage,
+    hearing: JudgeInput,
+    trust: Trust,
+    used: set[tuple[str, str]],
+    room: int,
 ) -> ControlVerdict:
     signal = _Signal(message.signal, NO_REQUEST, message.digest, message.token)
     found = _find_signer(signal, hearing, trust)
     if isinstance(found, VerifiedApprover):
-        found = _use_token(found, used, message.signal)
+        found = _use_token(found, used, room, message.signal)
     if isinstance(found, Objection):
         return ControlVerdict(
             accepted=False,
@@ -78,13 +84,13 @@ def _judge_control(
 
 
 def _use_token(
-    found: VerifiedApprover, used: set[tuple[str, str]], signal: SignedSignal
+    found: VerifiedApprover, used: set[tuple[str, str]], room: int, signal: SignedSignal
 ) -> VerifiedApprover | Objection:
     """Use a token up; for a stop there is always room, whatever others have signed."""
     key = _token_key(found.proof)
     if key in used:
         return Objection("invalid_token", "the token has been used already: sign a new one")
-    if len(used) >= MAX_USED_TOKENS and signal != "stop":
+    if len(used) >= room and signal != "stop":
         return Objection(
             "full", f"{MAX_USED_TOKENS} signed signals came within minutes: send it later"
         )

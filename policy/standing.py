@@ -12,6 +12,9 @@ from holdfast.contracts.calls import Grant
 from holdfast.policy.signatures import is_key
 from holdfast.policy.trust import LOCAL_ISSUER, Trust, is_address
 
+MAX_AHEAD_SECONDS = 60.0
+"""So much later than now an approval may be dated: more, and the server's clock was set back."""
+
 
 def counts(record: ApprovalRecord, requirement: Requirement, trust: Trust, now: datetime) -> bool:
     """Whether an approval is as good as is asked for now, from somebody who may give it now."""
@@ -38,8 +41,9 @@ def shows(record: ApprovalRecord, grant: Grant | None) -> bool:
 
 
 def _is_in_time(record: ApprovalRecord, requirement: Requirement, now: datetime) -> bool:
-    lasts = requirement.valid_for
-    in_time = lasts is None or (now - record.at).total_seconds() < lasts
+    """Whether it hasn't lapsed; how old one is that is still to come nobody knows."""
+    lasts, age = requirement.valid_for, (now - record.at).total_seconds()
+    in_time = lasts is None or -MAX_AHEAD_SECONDS <= age < lasts
     return in_time and not record.is_past_expiry(now)
 
 

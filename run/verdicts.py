@@ -30,6 +30,9 @@ from holdfast.run.transcript import halt
 _TOKEN_MEMORY = timedelta(minutes=12)
 """Longer than a token is good, by whatever clock."""
 
+KEEP_LAST_TOKENS = 100
+"""How many used tokens the state keeps at least, however long ago they were good."""
+
 KEEP_LAST_REFUSALS = 20
 """How many refused messages the state keeps; history has them all."""
 
@@ -113,8 +116,17 @@ def expire_requests(state: RunState, now: datetime) -> RunState:
 
 
 def keep_token(state: RunState, proof: Proof, now: datetime) -> RunState:
-    """Keep the token of a signal about no request until nobody can use it again."""
-    kept = tuple(one for one in state.oversight.used_tokens if one.until > now)
+    """
+    Keep the token of a signal about no request until nobody can use it again.
+
+    The latest stay for good: a server's clock that is set back makes them good once more.
+    """
+    known = state.oversight.used_tokens
+    kept = tuple(
+        one
+        for place, one in enumerate(known, start=KEEP_LAST_TOKENS - len(known))
+        if place >= 0 or one.until > now
+    )
     used = UsedToken(
         issuer=proof.issuer, token_id=proof.token_id, until=proof.verified_at + _TOKEN_MEMORY
     )

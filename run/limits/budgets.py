@@ -110,8 +110,8 @@ def out_of_time(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
 
 
 def worked_seconds(ledger: Ledger, elapsed: float) -> float:
-    """Return the seconds that a run worked, of those since it began."""
-    return elapsed - ledger.waited
+    """Return the seconds that a run worked, of those since it began, as its server tells time."""
+    return max(0.0, elapsed - ledger.waited)
 
 
 def seconds_left(budget: Limits, ledger: Ledger, elapsed: float) -> float | None:

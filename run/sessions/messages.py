@@ -232,7 +232,7 @@ def end_message(state: RunState, now: datetime) -> RunState:
         current=None,
         ended=(*bounds.select_latest(ended[:-1], MAX_KEPT_OUTCOMES_BYTES), ended[-1]),
         totals=budgets.add_child_usage(session.totals, state.ledger),
-        worked=session.worked + max(budgets.worked_seconds(state.ledger, elapsed), 0.0),
+        worked=session.worked + budgets.worked_seconds(state.ledger, elapsed),
         conversation=(*session.conversation, answered),
         last_updated=now,
         idle_since=now,
