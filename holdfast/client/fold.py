@@ -207,7 +207,7 @@ class EventFold:
             yield from entry_events.tell_message(entry)
 
     def _count(self, turn: Turn) -> Told:
-        self._add(turn.usage + turn.failed_usage, int(turn.error is None))
+        self._add(turn.usage + turn.failed_usage, int(turn.is_step))
         counted = UsageCounted(
             turn=turn.number,
             model=turn.model,

@@ -245,9 +245,10 @@ def _describe_usage(turn: Turn) -> str:
 
 def _describe_total_usage(trace: Trace, ended_at: datetime) -> str:
     usage = trace.result.usage if trace.result else trace.usage
+    steps = trace.result.steps if trace.result else trace.steps
     cost = dollars(usage.estimated_cost)
     used = [
-        pluralize(len(trace.turns) + sum(part.steps for part in trace.part_ledgers), "model turn"),
+        pluralize(steps, "model turn"),
         pluralize(trace.tool_calls, "tool call"),
     ]
     if trace.hosted_calls:

@@ -194,6 +194,11 @@ class Turn(Timed):
         says = self.purpose in ("turn", "closing")
         return says and whole and not self.calls and not self.objections
 
+    @property
+    def is_step(self) -> bool:
+        """Whether it is one of the run's steps: a model answered, and not with last words."""
+        return self.ended_at is not None and self.error is None and self.purpose != "closing"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
@@ -279,9 +284,9 @@ class Trace:
 
     @property
     def steps(self) -> int:
-        """How often models were asked and answered."""
-        answered = sum(turn.ended_at is not None and turn.error is None for turn in self.turns)
-        return answered + sum(part.steps for part in self.part_ledgers)
+        """How often models were asked and answered, but for last words."""
+        own = sum(turn.is_step for turn in self.turns)
+        return own + sum(part.steps for part in self.part_ledgers)
 
     @property
     def tool_calls(self) -> int:

@@ -3,9 +3,15 @@
 from decimal import Decimal
 
 import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import WorkflowHistory
 
 from holdfast import App, Budget
-from holdfast.contracts.budget import Ledger
+from holdfast.cli.standing import read_view
+from holdfast.client.event_data import RunCompleted
+from holdfast.client.fold import EventFold
+from holdfast.contracts.budget import Ledger, UsageReport
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.transcript import AssistantTurn
@@ -64,6 +70,37 @@ async def test_the_last_word_is_a_summary_beside_the_steps(runs: Runs) -> None:
     assert "summary Two of five are added." in [
         " ".join(str(one).split()) for one in ending(trace)
     ]
+
+
+def terminated(history: WorkflowHistory) -> WorkflowHistory:
+    """Return the history of a run that somebody has terminated just before its result."""
+    *before, last = history.events
+    end = HistoryEvent(
+        event_id=last.event_id,
+        event_time=last.event_time,
+        event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+    )
+    end.workflow_execution_terminated_event_attributes.reason = "enough"
+    return WorkflowHistory(history.workflow_id, [*before, end])
+
+
+async def test_whoever_counts_the_steps_counts_the_same(runs: Runs) -> None:
+    """Result, queries, trace, transcript, view and events: last words are nobody's step."""
+    # BY-46
+    async with runs.working(summing_up()):
+        run = await runs.start("it", "add five")
+        result, status = await run.result(), await run.status()
+        usage = await run.query("usage", UsageReport)
+        history = await run.handle.fetch_history()
+    lost = terminated(history)
+    fold = EventFold()
+    *_, over = [told.data for event in lost.events for told in fold.read(event)]
+
+    assert isinstance(over, RunCompleted)
+    assert (result.steps, status.step, usage.steps, over.steps) == (2, 2, 2, 2)
+    for read in (read_trace([history]), read_trace([lost])):
+        assert (read.steps, read_view(read).step) == (2, 2)
+        assert "2 model turns" in str([str(one) for one in ending(read)])
 
 
 async def test_without_the_wish_nobody_sums_up(memory_runs: MemoryRuns) -> None:
