@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.calls import CustomSpan, ToolResult
 from holdfast.contracts.guardrails import GuardrailVerdict
+from holdfast.contracts.project import ProjectFile
 
 TaskKind: TypeAlias = Literal["undo", "command", "notice", "project", "child"]
 
@@ -59,7 +60,8 @@ class BackgroundTask(Timed):
     kept or put back. `child`: the agent `name` did a part, in the run `run_id`, or judged for
     `guardrail`; `execution` is where that began, for anybody may give another run its id. `about`
     says on one line what it was about, `came_to` what it came to, once it has ended. `output` is
-    what a judge answered, `ledger` what a child has used, if it says so.
+    what a judge answered, `ledger` what a child has used, if it says so, `files` are those of the
+    project whose words were read.
     """
 
     kind: TaskKind
@@ -75,3 +77,4 @@ class BackgroundTask(Timed):
     result: ToolResult | None = None
     output: JsonValue = None
     ledger: Ledger | None = None
+    files: tuple[ProjectFile, ...] = ()

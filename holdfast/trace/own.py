@@ -13,7 +13,7 @@ from holdfast.contracts.budget import Ledger
 from holdfast.contracts.calls import ToolCall, ToolInvocation
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts
 from holdfast.contracts.journal import Notice
-from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
+from holdfast.contracts.project import ProjectContext, ProjectFile, WorkspaceSnapshot
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.summaries import call_line
@@ -106,7 +106,14 @@ def _conclude_tool(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
 def _conclude_task(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
     if outcome.error is not None:
         return replace(work, came_to=outcome.failure, failed=True)
-    return replace(work, came_to=_describe_files(work.name, outcome.payloads))
+    came_to = _describe_files(work.name, outcome.payloads)
+    return replace(work, came_to=came_to, files=_list_files(work.name, outcome.payloads))
+
+
+def _list_files(activity: str, payloads: Sequence[Payload]) -> tuple[ProjectFile, ...]:
+    """Return the files whose words the model was shown; none of any other activity."""
+    context = decode(payloads, _CONTEXT) if activity == "open_project" else None
+    return context.files if context is not None else ()
 
 
 def _describe_files(activity: str, payloads: Sequence[Payload]) -> str:

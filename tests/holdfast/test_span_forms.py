@@ -1,6 +1,7 @@
 """The spans of a run as others read them: one tree with its parts, flat, OpenTelemetry's."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -9,7 +10,10 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
 from holdfast import histories
+from holdfast.adapters.wire import as_object
+from holdfast.client.fold import EventFold
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.transcript import Part
 from holdfast.guardrails import cost_estimation
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
@@ -17,6 +21,7 @@ from holdfast.trace.spans import otlp
 from holdfast.trace.spans.forms import flatten, join_parts
 from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.spans.values import Span, SpanTree
+from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
 from tests.histories import golden, stored
 from tests.holdfast.collector import collecting
@@ -37,8 +42,12 @@ def tree_of(name: str) -> SpanTree:
     return span_tree(runs_of(name)[0])
 
 
+def of_type(tree: SpanTree, name: str) -> list[Span]:
+    return [span for span in tree.spans if span.type == name]
+
+
 def guardrails(tree: SpanTree) -> list[Span]:
-    return [span for span in tree.spans if span.type == "guardrail"]
+    return of_type(tree, "guardrail")
 
 
 def spans_in(line: bytes) -> list[JsonObject]:
@@ -158,16 +167,49 @@ async def test_credentials_stand_in_no_form(runs: Runs) -> None:
     assert "[redacted" in told[0]
 
 
-def test_reasoning_is_told_on_request_alone() -> None:
-    """No span has what a model wrote to reason, unless it is asked for."""
+async def test_reasoning_is_told_on_request_alone(runs: Runs) -> None:
+    """No form, transcript or event has what a model wrote to reason, unless it is asked for."""
     # BY-26
-    chains = stored.unpack(stored.history_file("retries").read_bytes())
-    read = read_trace(chains[0])
+    thought = Part(kind="reasoning", text="it must be 7", native={"signature": "sealed it"})
+    asking = call("look", place="attic")
+    parts = (thought, Part(kind="call"))
+    async with runs.working(scripted([replace(asking, parts=parts), say("done")])):
+        run = await runs.start("it")
+        await run.result()
+        history = await run.handle.fetch_history()
+    read, fold = read_trace([history]), EventFold()
+    told = [*map(str, lines(read)), *each_form(span_tree(read))]
+    told += [str(one) for event in history.events for one in fold.read(event)]
 
-    assert all("reasoning" not in span.attributes for span in span_tree(read).spans)
-    asked = [one for one in span_tree(read, reasoning=True).spans if one.type == "generation"]
-    assert asked
-    assert all("reasoning" in span.attributes for span in asked)
+    assert any("attic" in one for one in told)
+    assert not any(words in one for one in told for words in ("must be 7", "sealed it"))
+    (asked, _) = of_type(span_tree(read, reasoning=True), "generation")
+    assert asked.attributes["reasoning"] == ["it must be 7"]
+
+
+def test_spans_say_under_what_a_run_worked() -> None:
+    """For whom, with which words, tools and files, on which decisions, in how much context."""
+    # BY-26
+    asked, long, read = tree_of("approvals"), tree_of("compaction"), tree_of("project")
+    root, call_, model = asked.spans[0], of_type(asked, "function")[0], of_type(long, "generation")
+    (opened,) = [span for span in of_type(read, "activity") if span.name == "open_project"]
+    cut = [event for event in long.spans[0].events if event.name == "context pruned"]
+    said = [event.attributes["text"] for event in cut]
+
+    assert (root.attributes["tenant"], root.attributes["actor"]) == ("default", "anonymous")
+    assert (root.attributes["status"], long.status) == ("completed", "completed")
+    decisions = call_.attributes["decisions"]
+    assert isinstance(decisions, list)
+    assert [as_object(one)["decision"] for one in decisions] == ["approval_required", "allow"]
+    assert [one.attributes["tools"] for one in model] == [["flood"]] * len(model)
+    assert all(len(str(one.attributes["instructions_hash"])) == 64 for one in model)
+    assert all(isinstance(one.attributes["tokens_in"], int) for one in model)
+    assert [str(one).endswith("→ 2504 bytes") for one in said] == [True, False]
+    files = opened.attributes["files"]
+    assert isinstance(files, list)
+    assert [(as_object(one)["path"], len(str(as_object(one)["digest"]))) for one in files] == [
+        ("AGENTS.md", 64)
+    ]
 
 
 @pytest.mark.slow

@@ -33,6 +33,11 @@ def build_background_spans(trace: Trace, parent: str) -> Iterator[Span]:
             "result": work.result.model_dump(mode="json") if work.result else None,
             "task_queue": work.task_queue or None,
             "sandboxed": work.task_queue.endswith(sandbox_queue("")),
+            **(
+                {"files": [one.model_dump(mode="json") for one in work.files]}
+                if work.files
+                else {}
+            ),
             **describe_task(trace, work),
         }
         kind = "guardrail" if work.guardrail else _SPAN_TYPES[work.kind]

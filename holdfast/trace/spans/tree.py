@@ -178,7 +178,7 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: 
         "objections": list(turn.objections),
         "text": turn.text,
         **(thought if reasoning else {}),
-        **({"tools": list(turn.tools)} if turn.tools else {}),
+        "tools": _list_tools(turn),
         "hosted": [
             {"name": part.name, "text": part.text}
             for part in turn.parts
@@ -188,6 +188,14 @@ def _build_generation_span(trace: Trace, turn: Turn, parent: str, *, reasoning: 
         "error": turn.error,
     }
     return build_span(trace, turn, parent, "generation", f"chat {turn.model}", attributes)
+
+
+def _list_tools(turn: Turn) -> list[JsonValue] | None:
+    """Return the names of the tools that the model was sent, those of its provider too."""
+    if turn.agent is None:
+        return None
+    prefix = turn.agent.prefix.narrow(turn.tools)
+    return [one.name for one in (*prefix.tools, *prefix.hosted)]
 
 
 def _build_function_span(trace: Trace, call: Call, parent: str) -> Span:
