@@ -1,6 +1,6 @@
 """The seam between the loop and the providers."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from holdfast.adapters.pricing import Listing
@@ -109,6 +109,19 @@ class WindowSource(Protocol):
 
     async def find_window(self, name: str) -> int | None:
         """Ask how many tokens a model's context holds; null if nobody says. Raises ModelError."""
+        ...
+
+
+@runtime_checkable
+class StateKeeper(Protocol):
+    """An adapter whose provider keeps conversations: no run deletes any, a command does."""
+
+    async def forget(self, states: Sequence[JsonObject]) -> Mapping[str, bool]:
+        """
+        Delete what the provider keeps of replies, by the states that they brought.
+
+        Returns what that was, and whether it was still there. Raises ModelError.
+        """
         ...
 
 

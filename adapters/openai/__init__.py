@@ -1,6 +1,6 @@
 """OpenAI Responses, stateless or with what OpenAI keeps of the conversation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -81,6 +81,12 @@ class OpenAIAdapter:
         client = await self._client.get()
         with failures.redact_key(client.api_key):
             return await self._respond(client, request)
+
+    async def forget(self, states: Sequence[JsonObject]) -> Mapping[str, bool]:
+        """Delete what OpenAI keeps of replies: responses, conversations with all their items."""
+        client = await self._client.get()
+        with failures.redact_key(client.api_key):
+            return await conversations.forget(client, states)
 
     async def _respond(self, client: "AsyncOpenAI", request: ModelRequest) -> ModelReply:
         if request.strategy == "conversation":

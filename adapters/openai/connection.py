@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.adapters import openai_sdk, wire
 from holdfast.adapters.openai import stream
-from holdfast.adapters.openai.errors import PROVIDER, before_reply
+from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired, before_reply
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.usage import UNKNOWN_USAGE
@@ -44,6 +44,18 @@ async def get(client: "AsyncOpenAI", path: str) -> JsonObject:
 async def create(client: "AsyncOpenAI", path: str) -> JsonObject:
     """Have something made that is kept under a path. Raises ModelError."""
     return await _answer(client.post(path, cast_to=bytes, content=b"{}"))
+
+
+async def delete(client: "AsyncOpenAI", path: str) -> bool:
+    """Have what is kept under a path deleted; false where nothing is. Raises ModelError."""
+    try:
+        await client.delete(path, cast_to=bytes)
+    except openai_sdk.faults() as error:
+        failure = before_reply(error)
+        if isinstance(failure, ConversationExpired) or failure.kind == "not_found":
+            return False
+        raise failure from None
+    return True
 
 
 async def _answer(asked: Awaitable[bytes]) -> JsonObject:

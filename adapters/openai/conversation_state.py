@@ -66,6 +66,7 @@ def state(
         kept["_calls"] = [call.call_id for call in reply.calls]
     if request.strategy == "conversation":
         kept["_last_item"] = next((item.get("id") for item in reversed(_items(raw))), None)
+        kept["_response"] = raw.get("id")
     return kept
 
 

@@ -1,5 +1,6 @@
 """Conversations that OpenAI keeps: begun, and looked at before an attempt is repeated."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -7,6 +8,8 @@ from holdfast.adapters import failures
 from holdfast.adapters.openai import connection, conversation_state
 from holdfast.adapters.openai.conversation_state import Scope
 from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired
+from holdfast.adapters.wire import as_list
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelRequest
 
 if TYPE_CHECKING:
@@ -45,6 +48,42 @@ async def begin(client: "AsyncOpenAI", note: str = "") -> Scope:
             return Scope({"conversation": made}, 0, note)
         case _:
             raise failures.from_unreadable_reply(PROVIDER)
+
+
+async def forget(client: "AsyncOpenAI", states: Sequence[JsonObject]) -> Mapping[str, bool]:
+    """Delete the responses and conversations that states of replies name."""
+    found: dict[str, bool] = {}
+    for response in _collect(states, "previous_response_id", "_response"):
+        path = f"/responses/{quote(response, safe='')}"
+        found[f"response {response}"] = await connection.delete(client, path)
+    for conversation in _collect(states, "conversation_id"):
+        path = f"/conversations/{quote(conversation, safe='')}"
+        await _empty(client, path)  # its items would outlive it
+        found[f"conversation {conversation}"] = await connection.delete(client, path)
+    return found
+
+
+def _collect(states: Sequence[JsonObject], *names: str) -> Sequence[str]:
+    """Return what states have under these names, each once."""
+    found = (state.get(name) for state in states for name in names)
+    return tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
+
+
+async def _empty(client: "AsyncOpenAI", path: str) -> None:
+    """Delete all items of a conversation; nothing where it is gone."""
+    deleted = set[str]()
+    while True:
+        try:
+            listed = await connection.get(client, f"{path}/items?limit=100&order=desc")
+        except ConversationExpired:
+            return
+        items = (one for one in as_list(listed.get("data")) if isinstance(one, dict))
+        left = [str(one.get("id")) for one in items if str(one.get("id")) not in deleted]
+        if not left:
+            return
+        for name in left:
+            await connection.delete(client, f"{path}/items/{quote(name, safe='')}")
+        deleted.update(left)
 
 
 async def _last_item(client: "AsyncOpenAI", conversation: str) -> str | None:

@@ -1,18 +1,20 @@
-"""Commands about an app: what is registered in it, and what its models can do."""
+"""Commands about an app: what is registered in it, what its models can do, and what is kept."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
 from pydantic import JsonValue
 
 from holdfast import settings
-from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.base import ProviderAdapter, StateKeeper
 from holdfast.adapters.registry import PROVIDERS, Setup
 from holdfast.app import App, load_app
-from holdfast.cli import explaining, options, render
+from holdfast.cli import explaining, options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
+from holdfast.client.spans import read_with_parts
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.tools import ToolContract
@@ -22,6 +24,7 @@ from holdfast.run.texts.figures import dollars, render_value
 from holdfast.tools import schema
 from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import describe_fitting
+from holdfast.trace.values import Trace
 
 
 def tools(
@@ -100,6 +103,55 @@ async def probe(
     else:
         _show_report(report)
     raise typer.Exit(0 if report.is_fit else 1)
+
+
+@blocking
+async def forget(
+    run: options.RunId,
+    *,
+    app: Annotated[
+        str | None,
+        typer.Option(metavar="APP", help="The app with its server or adapter; or HOLDFAST_APP."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """
+    Delete what providers keep of a run that is over, and of runs that did a part of it.
+
+    That is what a strategy other than 'stateless' leaves there. What is gone already is told as
+    such. Of an attempt whose reply was lost nobody knows what it left.
+    """
+    traces = await read_with_parts((await options.connect()).client, run)
+    for trace in traces:
+        if trace.ended_at is None:
+            raise HoldfastError(
+                f"run {trace.run_id!r} isn't over: it goes on from what is kept; stop it first"
+            )
+    named = app or settings.Settings.load().app
+    found = await _forget(traces, load_app(named) if named else None)
+    deleted, gone = ([name for name, was in found.items() if was is one] for one in (True, False))
+    if as_json:
+        render.show_json({"run_id": run, "deleted": [*deleted], "gone": [*gone]})
+        return
+    for name in deleted:
+        screen.tell(f"deleted {name}")
+    for name in gone:
+        screen.tell(f"gone already: {name}")
+    if not found:
+        screen.tell(f"nothing of {run} is kept at a provider that could delete it")
+
+
+async def _forget(traces: Sequence[Trace], app: App | None) -> dict[str, bool]:
+    """Delete what replies of these runs have left, at each provider that can."""
+    states: defaultdict[str, list[JsonObject]] = defaultdict(list)
+    for turn in (turn for trace in traces for turn in trace.turns if turn.provider_state):
+        states[turn.model.partition(":")[0]].append(turn.provider_state)
+    found: dict[str, bool] = {}
+    for provider, kept in states.items():
+        adapter, _ = _find_provider(f"{provider}:any", app)
+        if isinstance(adapter, StateKeeper):
+            found.update(await adapter.forget(kept))
+    return found
 
 
 def _find_provider(model: str, app: App | None) -> tuple[ProviderAdapter, str]:

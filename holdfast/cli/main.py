@@ -90,6 +90,10 @@ COMMANDS = {
         ),
     ),
     "probe": ("apps:probe", "Try what an endpoint does of what runs ask of a model."),
+    "forget": (
+        "apps:forget",
+        "Delete what providers keep of a run that is over, and of runs that did a part of it.",
+    ),
     "keys": ("keys:app", "Keys that sign approvals, and whose count."),
     "policy": ("policy:app", "Check, explain and test policy files."),
     "switch": ("switches:app", "Switch tools, agents, tenants or everything off for all runs."),

@@ -31,6 +31,20 @@ def parse_trace(run: str, found: Sequence[WorkflowHistory]) -> Trace:
         raise HoldfastError(f"{run}: {error}") from None
 
 
+async def read_with_parts(client: Client, run_id: str) -> tuple[Trace, ...]:
+    """Return what a run did, and then what those did that did a part of it."""
+    return await _add_parts(client, parse_trace(run_id, await Run(client, run_id).history()))
+
+
+async def _add_parts(client: Client, trace: Trace) -> tuple[Trace, ...]:
+    found = (trace,)
+    for work in trace.background_tasks:
+        if work.execution:
+            part = parse_trace(work.run_id, await _fetch_part(client, work))
+            found += await _add_parts(client, part)
+    return found
+
+
 async def join_spans(client: Client, trace: Trace, *, reasoning: bool) -> SpanTree:
     """Return one tree of a run that was read already."""
     parts: dict[str, SpanTree] = {}

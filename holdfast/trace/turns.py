@@ -79,6 +79,7 @@ def _with_reply(turn: Turn, reply: ModelReply, now: datetime) -> Turn:
         failed_usage=reply.failed_usage or CallUsage(),
         latency_ms=reply.latency_ms,
         first_token_ms=reply.first_token_ms or None,
+        provider_state=reply.provider_state or {},
     )
 
 

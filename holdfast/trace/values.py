@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
+from pydantic import JsonValue
+
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
 from holdfast.contracts.control import Approach, UndoRuling, Waiting
@@ -167,7 +170,7 @@ class Turn(Timed):
     `agent` is the one that had the work then. `failed_usage` is what attempts without a reply used
     up. `objections` say why an answer that has to fit a schema was sent back to the model. An
     answer that is `held_back` doesn't go out. The model was sent these `tools` of that agent
-    alone; all where none is named.
+    alone; all where none is named. `provider_state` is what its provider wanted to see again.
     """
 
     number: int
@@ -186,6 +189,7 @@ class Turn(Timed):
     first_token_ms: int | None = None
     error: str | None = None
     held_back: bool = False
+    provider_state: JsonObject = field(default_factory=dict[str, JsonValue])
 
     @property
     def is_answer(self) -> bool:

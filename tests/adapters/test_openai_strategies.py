@@ -285,6 +285,7 @@ async def test_conversation_is_begun_once_and_appended_to(talk: Run) -> None:
         "_pruned_before": 0,
         "_calls": ["call_1"],
         "_last_item": "fc_1",
+        "_response": "resp_1",
     }
     one, two = talk.asked
     assert (one["conversation"], one["input"]) == ("conv_1", [GOAL])

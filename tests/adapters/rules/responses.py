@@ -14,7 +14,8 @@ from tests.adapters.rules.responses_request import FunctionTool, Request, ToolCh
 from tests.adapters.rules.strict import Event, OpenAIHeaders, Page, Understood
 
 UNREASONING = re.compile(r"gpt-4|gpt-3|chatgpt-")
-CONVERSATION = re.compile(r"/conversations/(?P<id>[^/]+)/items\?limit=1&order=desc$")
+CONVERSATION = re.compile(r"/conversations/(?P<id>[^/]+)/items\?limit=(?P<most>\d+)&order=desc$")
+KEPT = re.compile(r"/(?P<kind>responses|conversations)/(?P<id>[^/]+)(/items/(?P<item>[^/]+))?$")
 ASKS = {
     "function_call": "call_id",
     "custom_tool_call": "call_id",
@@ -43,9 +44,11 @@ class ResponsesRules(OpenAIHeaders):
     def __init__(self) -> None:
         self.responses: dict[str, Items] = {}
         self.conversations: dict[str, Items] = {}
+        self.orphans: Items = []
         self._given: list[Items] = []
         self._asked: tuple[Request, Items] | None = None
         self._numbers = count(1)
+        self._items = count(1)
 
     def problem(
         self, path: str, headers: Mapping[str, str], body: JsonObject
@@ -102,14 +105,15 @@ class ResponsesRules(OpenAIHeaders):
         if request.store:
             self.responses[str(response.get("id"))] = context + output
         if request.conversation:
-            self.conversations[request.conversation] = context + output
+            named = [{"id": f"item_{next(self._items)}"} | item for item in context]
+            self.conversations[request.conversation] = named + output
 
     def events(self, response: JsonObject) -> Iterable[Event]:
         """Cut a whole response into the events that stream it."""
         return responses_stream.events(response)
 
     def page(self, method: str, path: str, body: JsonObject) -> Page | None:
-        """Begin a conversation, or show its last item."""
+        """Begin a conversation, show its last items, or delete what is kept."""
         if method == "POST" and path.endswith("/conversations"):
             made = f"conv_{next(self._numbers)}"
             self.conversations[made] = []
@@ -118,9 +122,24 @@ class ResponsesRules(OpenAIHeaders):
             items = self.conversations.get(asked["id"])
             if items is None:
                 return _no_conversation(asked["id"])
-            last: list[JsonValue] = [{"id": "msg_of_a_person"} | item for item in items[-1:]]
-            return Page({"object": "list", "data": last, "has_more": len(items) > 1})
+            last: list[JsonValue] = [*reversed(items[-int(asked["most"]) :])]
+            return Page({"object": "list", "data": last, "has_more": len(items) > len(last)})
+        if method == "DELETE" and (asked := KEPT.search(path)):
+            return self._delete(asked["kind"], asked["id"], asked["item"])
         return None
+
+    def _delete(self, kind: str, name: str, item: str | None) -> Page:
+        """Delete a response, an item of a conversation, or a conversation, of which items stay."""
+        kept = self.responses if kind == "responses" else self.conversations
+        known = kept.get(name, [])
+        if name not in kept or (item and item not in [one["id"] for one in known]):
+            return _gone(404, f"{item or name} not found.", None)
+        if item:
+            kept[name] = [one for one in known if one["id"] != item]
+        else:
+            left = kept.pop(name)
+            self.orphans += left if kind == "conversations" else []
+        return Page({"id": item or name, "deleted": True})
 
     def _before(self, request: Request) -> Items | Page:
         """Return what the request refers to."""
