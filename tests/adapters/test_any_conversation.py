@@ -1,7 +1,7 @@
 """Whatever a run has come to: what an adapter sends of it is what its provider takes."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -23,9 +23,16 @@ from holdfast.contracts.transcript import (
 from holdfast.run import context
 from tests.adapters import conversations as say
 from tests.adapters.dialects import DIALECTS, Dialect
+from tests.adapters.samples import anthropic, openai
 
 HEADERS = {"anthropic-version": "2026-10-21"}
-REPLIES = ("", "WORDS", "TWO_CALLS", "MALFORMED", "REASONING", "STRANGE", "SEARCHED")
+REPLIES = (
+    *("", "WORDS", "TWO_CALLS", "MALFORMED", "REASONING", "STRANGE", "SEARCHED"),
+    *("CUT_SHORT", "REFUSAL", "FILTERED", "PAUSED"),
+)
+THINKERS = {"openai": openai.THOUGHTS, "anthropic": anthropic.THOUGHTS}
+"""Replies with thoughts wherever those may stand."""
+THOUGHTS = tuple(f"thought {place}" for place in range(max(map(len, THINKERS.values()))))
 IDS = {"id", "call_id", "tool_use_id"}
 WORDS = (
     say.STEERED,
@@ -69,7 +76,10 @@ def renamed(value: JsonValue, number: int) -> JsonValue:
 def spoken(dialect: str, name: str, number: int) -> Spoken | None:
     """One of a provider's replies, with the number of its turn; null where it has no such one."""
     its = DIALECTS[dialect]
-    if (sample := getattr(its.samples, name, None)) is None:
+    thoughts: Mapping[str, JsonObject] = dict(
+        zip(THOUGHTS, THINKERS.get(dialect, ()), strict=False)
+    )
+    if (sample := thoughts.get(name) or getattr(its.samples, name, None)) is None:
         return None
     raw = renamed(sample, number)
     assert isinstance(raw, dict)
@@ -127,7 +137,7 @@ def views(draw: st.DrawFn, items: tuple[TranscriptItem, ...]) -> TranscriptView:
 def conversations(draw: st.DrawFn) -> Conversation:
     """A goal, turns of any models, a result for each call, and words of people in between."""
     items, said = list[TranscriptItem]([say.GOAL]), list[Spoken]()
-    dialects, replies = st.sampled_from([*DIALECTS]), st.sampled_from(REPLIES)
+    dialects, replies = st.sampled_from([*DIALECTS]), st.sampled_from([*REPLIES, *THOUGHTS])
     for number in range(1, draw(st.integers(0, 6)) + 1):
         known = spoken(draw(dialects), draw(replies), number)
         if known is not None:

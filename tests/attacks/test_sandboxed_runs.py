@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
 from holdfast import App, worker
-from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.errors import HoldfastError
 from holdfast.testing import call, calls, say
 from holdfast.tools import builtin
@@ -114,6 +114,40 @@ async def test_what_is_not_listed_is_denied_with_next_steps(
     assert failure.next_valid_actions
     with pytest.raises(AssertionError, match="was never scheduled"):
         scheduled(history, name)
+
+
+REACHING = """
+import socket
+for host in ("127.0.0.1", "localhost", "::1"):
+    try:
+        socket.create_connection((host, {port}), timeout=1).close()
+        print("reached", host)
+    except OSError as error:
+        print("nobody at", host)
+"""
+
+
+async def test_what_runs_in_the_sandbox_reaches_no_server_of_its_run(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Code of a model that knows where the server is can't approve, signal or read anything."""
+    # T-18
+    host, _, port = runs.client.service_client.config.target_host.rpartition(":")
+    app = an_app(
+        tmp_path,
+        call("run_python", code=REACHING.replace("{port}", port)),
+        call("http_request", url=f"http://{host}:{port}/api/v1/namespaces"),
+        policy=POLICY.replace("public.example", host),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        code, asked = await run.results()
+
+    assert isinstance(code, ToolSuccess)
+    assert str(code.data).count("nobody at") == 3
+    assert "reached" not in str(code.data)
+    assert asked.status != "ok"
 
 
 async def test_a_risky_command_waits_for_a_person(runs: Runs, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from holdfast.contracts.transcript import (
     TranscriptItem,
     UserTurn,
 )
-from tests.builders import a_call, a_success
+from tests.builders import a_call, a_failure, a_success
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 RESULTS = st.builds(a_success, st.builds(a_call, call_id=TEXTS), TEXTS)
@@ -134,4 +134,26 @@ def test_a_turn_without_pieces_reads_as_it_always_did() -> None:
         "model": "m",
         "text": "9",
         "calls": [],
+    }
+
+
+def test_a_result_is_written_as_it_always_was() -> None:
+    """Whoever reads a history finds these fields in a result, and where nothing was, none more."""
+    # AD-17 AD-20
+    call = a_call(call_id="c1")
+
+    assert a_success(call).model_dump(mode="json") == {
+        "status": "ok",
+        "call_id": "c1",
+        "name": "look",
+        "summary": "a lamp",
+        "data": "a lamp",
+    }
+    assert a_failure(call).model_dump(mode="json") == {
+        "status": "error",
+        "call_id": "c1",
+        "name": "look",
+        "type": "not_found",
+        "reason": "no such place",
+        "next_valid_actions": [],
     }

@@ -58,6 +58,7 @@ def test_every_scenario_is_stored() -> None:
 @each_story
 async def test_stored_histories_replay(name: str) -> None:
     """Each workflow asks today for what it asked then, in the same words: open runs go on."""
+    # AD-20 OB-06
     for chain in story(name).chains:
         for history in chain:
             listener = Listener()
@@ -69,6 +70,7 @@ async def test_stored_histories_replay(name: str) -> None:
 @each_story
 def test_stored_histories_are_read_as_before(name: str) -> None:
     """The trace that a history folds to is the one that was recorded with it."""
+    # AD-20
     before = stored.trace_file(name).read_text(encoding="utf-8")
 
     assert golden.render(story(name).chains) == before, RENEW.format(name)

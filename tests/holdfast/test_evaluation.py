@@ -24,7 +24,7 @@ def said(items: tuple[TranscriptItem, ...]) -> list[AssistantTurn]:
 
 async def test_a_recorded_run_can_be_run_again(runs: Runs, tmp_path: Path) -> None:
     """The models say what they said; what comes of it is decided anew, and can be compared."""
-    # SS-08
+    # SS-08 OB-06
     file = tmp_path / "run.json"
     async with runs.working(scripted(SCRIPT)):
         first = await runs.start("it")

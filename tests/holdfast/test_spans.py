@@ -4,12 +4,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
 from holdfast import Budget
+from holdfast.adapters.wire import as_list
 from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.usage import CallUsage
-from holdfast.testing import call, calls, say, using
+from holdfast.testing import Reply, call, calls, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.spans.values import Span, SpanTree
@@ -166,6 +169,67 @@ async def test_every_decision_has_a_record(tree: SpanTree) -> None:
         assert [name for name in known if not one[name]] == []
         assert (one["tenant"], one["actor"], one["session_id"]) == ("acme", "ann", "monday")
         assert datetime.fromisoformat(str(one["timestamp"])).tzinfo == UTC
+
+
+async def test_the_audit_of_each_call_is_whole(history: WorkflowHistory, tree: SpanTree) -> None:
+    """Which tool, the digest of its very arguments, what was decided, who approved, and when."""
+    # HT-08
+    approved = next(
+        event.event_time.ToDatetime(UTC)
+        for event in reversed(history.events)
+        if event.workflow_execution_signaled_event_attributes.signal_name == "approval"
+    )
+    calls_of_run = read_trace([history]).calls
+    spans = of_type(tree, "function")
+
+    assert len(spans) == len(calls_of_run) == 5
+    for span, made in zip(spans, calls_of_run, strict=True):
+        assert isinstance(made.call, ToolCall)
+        of_arguments = digest(made.call.arguments)
+        assert span.attributes["function_name"] == made.call.name
+        assert span.attributes["arguments_digest"] == of_arguments
+        assert {str(one["arguments_digest"]) for one in decisions(span)} == {of_arguments}
+        began, _ = moments(span)
+        at = [datetime.fromisoformat(str(one["timestamp"])) for one in decisions(span)]
+        assert at == sorted(at)
+        assert at[0] >= began
+    (wait, _) = of_type(tree, "approval")
+    (given,) = as_list(wait.attributes["approvals"])
+    assert isinstance(given, dict)
+    assert (given["approved_by"], given["arguments_digest"]) == (
+        "alice",
+        digest({"log": "/dev/null", "text": "hello"}),
+    )
+    assert approved <= datetime.fromisoformat(str(given["timestamp"])) <= moments(wait)[1]
+
+
+@pytest.mark.parametrize(
+    ("reply", "attempts", "success", "failed"),
+    [
+        pytest.param(call("find", name="x"), 1, False, 0, id="refused by the tool"),
+        pytest.param(call("add", a="x", b=2), 0, False, 0, id="no arguments for it"),
+        pytest.param(call("flaky", log="{log}", failures=2), 3, True, 0, id="passing"),
+        pytest.param(call("flaky", log="{log}", failures=9), 4, False, 1, id="never passing"),
+    ],
+)
+async def test_what_failed_for_temporal_is_not_what_failed_for_the_model(
+    runs: Runs, tmp_path: Path, reply: Reply, attempts: int, success: bool, failed: int
+) -> None:
+    """Only what may pass is raised, and tried again; whatever it comes to, the run goes on."""
+    # T-09
+    ((name, arguments),) = reply.calls
+    assert isinstance(arguments, dict)
+    given = {k: str(tmp_path / "log") if v == "{log}" else v for k, v in arguments.items()}
+    async with runs.working(scripted([call(name, **given), say("on")])):
+        run = await runs.start("it")
+        result = await run.result()
+        history = await run.handle.fetch_history()
+    (span,) = of_type(span_tree(read_trace([history])), "function")
+    kind = EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED
+
+    assert (result.status, result.answer) == ("completed", "on")
+    assert (span.attributes["attempts"], span.attributes["success"]) == (attempts, success)
+    assert sum(event.event_type == kind for event in history.events) == failed
 
 
 async def test_call_that_no_engine_saw_has_a_record_too(runs: Runs) -> None:

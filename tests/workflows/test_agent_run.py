@@ -83,7 +83,9 @@ async def test_every_call_has_a_decision_before_it_runs(memory_runs: MemoryRuns)
         pytest.param(call("call_model"), "unknown_tool", "call_model", id="an activity"),  # LP-03
         pytest.param(call("approve"), "unknown_tool", "approve", id="approve"),  # PF-17
         pytest.param(call("add", a=1), "invalid_arguments", '"b"', id="missing"),  # PF-04
-        pytest.param(call("add", a=1, b=2, c=3), "invalid_arguments", "'c'", id="extra"),  # PF-03
+        pytest.param(
+            call("add", a=1, b=2, c=3), "invalid_arguments", "'c'", id="extra"
+        ),  # PF-03 SV-02
         pytest.param(call("add", a="one", b=2), "invalid_arguments", "a:", id="wrong type"),
         pytest.param(call("pick", colour="blue"), "invalid_arguments", "blue", id="enum"),  # SV-03
         pytest.param(

@@ -44,8 +44,11 @@ async def load_nothing(goal: str) -> HandoffData:
 @tool(risk=Risk.READ_ONLY, max_result_chars=2_000)
 async def load_much(goal: str) -> HandoffData:
     """Load more than anybody reads."""
-    return HandoffData(architecture="x" * 10_000)
+    return HandoffData(architecture="x" * MUCH)
 
+
+MUCH = 3_000_000
+"""Characters: more than one payload of Temporal's may have in bytes."""
 
 TRANSFER = call("transfer_to_billing", goal="charge order 7")
 
@@ -164,19 +167,21 @@ async def test_nothing_is_prepared_for_whom_nothing_is_registered(runs: Runs) ->
     ]
 
 
-async def test_what_is_too_large_comes_by_reference(memory_runs: MemoryRuns) -> None:
-    """The receiver reads how it begins, and where the whole is."""
+async def test_what_is_too_large_comes_by_reference(runs: Runs) -> None:
+    """The receiver reads how it begins, and where the whole is: all of it, in a file."""
     # HO-08
     app = bureau([TRANSFER], later(say("It is charged.")), prepare=load_much)
-    async with memory_runs.working(app):
-        run = await memory_runs.start("triage", "charge me")
+    async with runs.working(app):
+        run = await runs.start("triage", "charge me")
         result = await run.result()
         told = (await run.transcript()).items[-2]
 
-    assert result.status == "completed"
+    assert (result.status, result.answer) == ("completed", "It is charged.")
     assert isinstance(told, UserTurn)
-    assert "the whole is in " in told.text
     assert len(told.text) < 3_000
+    _, _, kept = told.text.partition("the whole is in ")
+    whole = HandoffData.model_validate_json(Path(kept.partition(":\n")[0]).read_bytes())
+    assert whole.architecture == "x" * MUCH
 
 
 async def test_a_failed_handoff_leaves_the_sender_where_it_was(memory_runs: MemoryRuns) -> None:

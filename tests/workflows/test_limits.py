@@ -10,9 +10,10 @@ from temporalio.client import WorkflowFailureError, WorkflowHistory
 
 from holdfast import Budget
 from holdfast.contracts.budget import UsageReport
-from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
+from holdfast.trace.reader import read_trace
 from tests.histories import activities, names
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
@@ -30,9 +31,12 @@ async def test_the_step_budget_is_exact(runs: Runs) -> None:
     async with runs.working(scripted(endless, instructions="x")):
         run = await runs.start("it", budget={"max_steps": 3})
         result = await run.result()
-        order = names(await run.handle.fetch_history())
+        history = await run.handle.fetch_history()
+    order, trace = names(history), read_trace([history])
 
     assert result.stop is not None
+    assert (trace.status, trace.result, len(trace.turns)) == ("stopped", result, 3)
+    assert [isinstance(one.result, ToolSuccess) for one in trace.calls] == [True] * 3
     assert (result.status, result.answer, result.steps) == ("stopped", None, 3)
     assert result.stop.reason == "max_steps (3) reached"
     assert result.stop.next_safe_action

@@ -1,5 +1,6 @@
 """Whole runs on real SDKs: reasoning, hosted tools, pauses, shapes, chains, other providers."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ from holdfast.adapters.wire import as_list, as_object
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.model import Strategy
+from tests.adapters.conversations import objects
 from tests.adapters.provider_server import ProviderServer
 from tests.histories import activities, names, noted
 from tests.memory.runs import MemoryRuns
 from tests.running import DAY, Runs
-from tests.sample import add, look, send
+from tests.sample import account, add, look, send
 from tests.workflows.provider_words import (
     CLAUDE,
     GPT,
@@ -29,6 +31,7 @@ from tests.workflows.provider_words import (
     thinking,
     tool_use,
 )
+from tests.workflows.turn_words import FORMATS, Asked, Line
 
 GONE: JsonObject = {"type": "error", "error": {"type": "not_found_error", "message": "no model"}}
 
@@ -73,6 +76,28 @@ async def test_a_run_changes_its_provider_both_ways(
     assert "2 + 3" in back
     assert "5 + 4" not in back
     assert "call_2" in back
+
+
+@pytest.mark.parametrize("model", list(FORMATS))
+async def test_what_ran_reaches_the_model_as_status_summary_and_data(
+    memory_runs: MemoryRuns, provider: ProviderServer, model: str
+) -> None:
+    """Whoever the provider is, its next request has what the call came to, in one structure."""
+    # PF-11 AD-17
+    line = Line(provider)
+    line.ask(
+        model, Asked("t1", "add", {"a": 2, "b": 3}), Asked("t2", "account", {"tenant": "other"})
+    )
+    line.say(model, "Done.")
+    async with memory_runs.working(an_app(model, tools=[add, account])):
+        await (await memory_runs.start("it")).result()
+
+    told = [text for one in objects(provider.requests[1].body) for text in one.values()]
+    assert '{"status":"ok","summary":"5","data":5}' in told
+    (denied,) = (text for text in told if isinstance(text, str) and "permission_denied" in text)
+    refused = json.loads(denied)
+    assert {*refused} == {"status", "type", "reason", "next_valid_actions"}
+    assert refused["status"] == "denied"
 
 
 async def test_a_mixed_turn_is_answered_in_one_message(

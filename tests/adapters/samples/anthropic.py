@@ -53,6 +53,20 @@ TWO_CALLS = message(
 )
 REASONING = message(THINKING, call("call_1", {"order_id": 4}), stop="tool_use")
 REASONED: JsonObject | None = THINKING
+REDACTED: JsonObject = {"type": "redacted_thinking", "data": "c2VhbGVk"}
+UNSIGNED: JsonObject = {**THINKING, "signature": ""}
+THOUGHTS: tuple[JsonObject, ...] = (
+    message(THINKING, text("Let me see."), REDACTED, call("call_1", {}), stop="tool_use"),
+    message(THINKING, REDACTED, call("call_1", {}), call("call_2", {}), stop="tool_use"),
+    message(THINKING, text("In Köln.")),
+    message(text("In Köln."), THINKING),
+    message(THINKING),
+    message(UNSIGNED, call("call_1", {}), stop="tool_use"),
+    message(THINKING, text("In K"), stop="max_tokens"),
+    message(THINKING, stop="max_tokens"),
+    message(THINKING, stop="refusal"),
+)
+"""Where thoughts may stand: before words and calls, at an end, alone, unsigned, cut."""
 MALFORMED = message({**call("call_1", {}), "input": [4]}, stop="tool_use")
 MARK: JsonObject = {"citations": [{"type": "char_location", "cited_text": "Köln"}]}
 MARKED = message({**text("In Köln."), **MARK})

@@ -103,6 +103,28 @@ SEARCHED: JsonObject | None = response(
     said(text("In Köln.")),
 )
 SEARCH_PRICE: Decimal = Decimal("0.01")
+
+OTHER_THOUGHT: JsonObject = {**THOUGHT, "id": "rs_2", "encrypted_content": "c2VhbGVkIHRvbw"}
+UNSEALED: JsonObject = {**THOUGHT, "id": "rs_3", "encrypted_content": None}
+COMMENTARY: JsonObject = said(text("Let me see.")) | {"phase": "commentary"}
+THOUGHTS: tuple[JsonObject, ...] = (
+    response(THOUGHT, COMMENTARY, OTHER_THOUGHT, call(1, "{}")),
+    response(THOUGHT, OTHER_THOUGHT, call(1, "{}"), call(2, "{}")),
+    response(
+        THOUGHT, {"type": "web_search_call", "id": "ws_1", "status": "completed"}, COMMENTARY
+    ),
+    response(THOUGHT, said(text("In Köln."))),
+    response(said(text("In Köln.")), THOUGHT),
+    response(THOUGHT),
+    response(UNSEALED, call(1, "{}")),
+    response(THOUGHT, COMMENTARY, UNSEALED, call(1, "{}")),
+    response(
+        *(THOUGHT, COMMENTARY, OTHER_THOUGHT, call(1, '{"or', status="incomplete")),
+        status="incomplete",
+        incomplete_details={"reason": "max_output_tokens"},
+    ),
+)
+"""Where thoughts may stand: before words, calls and searches, at an end, alone, unsealed, cut."""
 REFUSAL: JsonObject | None = response(
     said({"type": "refusal", "refusal": "I can't help with that."})
 )
