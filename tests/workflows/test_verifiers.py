@@ -1,5 +1,6 @@
 """Whoever checks findings: it reads them, and not how another agent came to them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from holdfast import Agent, App, SubAgent
@@ -20,64 +21,64 @@ def thinking(reply: Reply, words: str) -> Reply:
     return replace(reply, parts=(Part(kind="reasoning", text=words), *said))
 
 
-def read_whole(turn: ScriptTurn) -> str:
-    return "".join(item.model_dump_json() for item in turn.transcript)
-
-
 def research(turn: ScriptTurn) -> Reply:
     asked = replace(call("look", place="here"), text="By moonlight, then.")
     return thinking(asked if turn.number == 1 else FOUND, HOW[0])
 
 
+def leads(turn: ScriptTurn) -> Reply:
+    """Have it found out, think, have that checked, and answer."""
+    found = turn.last("delegate_to_researcher")
+    turns = (
+        call("delegate_to_researcher", topic="tides"),
+        call("add", a=1, b=2),
+        call("delegate_to_checker", topic=f"is this so: {found}"),
+        say("The tides are so."),
+    )
+    return thinking(turns[turn.number - 1], HOW[0])
+
+
+def noting(
+    read: list[str], script: Callable[[ScriptTurn], Reply]
+) -> Callable[[ScriptTurn], Reply]:
+    """Note what a model reads, and have it speak a script."""
+
+    def notes(turn: ScriptTurn) -> Reply:
+        read.append("".join(item.model_dump_json() for item in turn.transcript))
+        return script(turn)
+
+    return notes
+
+
+def an_agent(name: str, **more: object) -> Agent:
+    fields: dict[str, object] = {
+        "name": name,
+        "instructions": "Do as you are told.",
+        "models": [f"scripted:{name}"],
+        "settings": IMPATIENT,
+        "tools": [add, look],
+        **more,
+    }
+    return Agent(**fields)  # pyright: ignore[reportArgumentType] -- as a test wants
+
+
 def office(researcher: list[str], checker: list[str], judge: list[str]) -> App:
     """An agent that has a researcher find out, a checker verify that, and a judge its answer."""
-
-    def finds_out(turn: ScriptTurn) -> Reply:
-        researcher.append(read_whole(turn))
-        return research(turn)
-
-    def checks(turn: ScriptTurn) -> Reply:
-        checker.append(read_whole(turn))
-        return say('{"facts": ["it holds"]}')
-
-    def judges(turn: ScriptTurn) -> Reply:
-        judge.append(read_whole(turn))
-        return say('{"tripwire_triggered": false}')
-
-    def desk(turn: ScriptTurn) -> Reply:
-        found = turn.last("delegate_to_researcher")
-        match turn.number:
-            case 1:
-                asked = call("delegate_to_researcher", topic="tides")
-            case 2:
-                asked = call("add", a=1, b=2)
-            case 3:
-                asked = call("delegate_to_checker", topic=f"is this so: {found}")
-            case _:
-                asked = say("The tides are so.")
-        return thinking(asked, HOW[0])
-
-    def agent(name: str, **more: object) -> Agent:
-        fields: dict[str, object] = {
-            "name": name,
-            "instructions": "Do as you are told.",
-            "models": [f"scripted:{name}"],
-            "settings": IMPATIENT,
-            "tools": [add, look],
-            **more,
-        }
-        return Agent(**fields)  # pyright: ignore[reportArgumentType] -- as a test wants
-
     tasks = [
         SubAgent(name, input=Question, output=Findings, budget_share=0.3)
         for name in ("researcher", "checker")
     ]
     return App(
         agents=[
-            agent("desk", subagents=tasks, guardrails=[judged_by("judge")]),
-            *map(agent, ("researcher", "checker", "judge")),
+            an_agent("desk", subagents=tasks, guardrails=[judged_by("judge")]),
+            *map(an_agent, ("researcher", "checker", "judge")),
         ],
-        scripts={"desk": desk, "researcher": finds_out, "checker": checks, "judge": judges},
+        scripts={
+            "desk": leads,
+            "researcher": noting(researcher, research),
+            "checker": noting(checker, lambda _: say('{"facts": ["it holds"]}')),
+            "judge": noting(judge, lambda _: say('{"tripwire_triggered": false}')),
+        },
     )
 
 
