@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from holdfast.contracts.control import Delegation, HandoffData
 from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.patterns import Pattern
-from holdfast.run.parts import MAX_PARALLEL_CHILDREN
+from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN
 from holdfast.tools.tool import Tool
 
 __all__ = ["Ceiling", "Handoff", "SubAgent", "check_handoff", "check_subagent"]

@@ -64,7 +64,7 @@ def skip_items_without_checks(state: RunState) -> RunState:
 
 def text_of(state: RunState, spec: GuardrailSpec, what: str) -> str:
     """Return the text that an input guardrail looked at, by the digest of its subject."""
-    read = _select_input_subjects(spec, reversed(state.conversation.items))
+    read = _select_input_subjects(state, spec, reversed(state.conversation.items))
     return next(one.text for one in read if digest_subject(one) == what)
 
 
@@ -223,7 +223,7 @@ def _select_item_checks(state: RunState, place: int, mode: Mode) -> tuple[Guardr
     if not fresh or not state.agent.guardrails:
         return ()
     specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
-    inputs = _build_checks(specs, lambda spec: tuple(_select_input_subjects(spec, fresh)))
+    inputs = _build_checks(specs, lambda spec: tuple(_select_input_subjects(state, spec, fresh)))
     if mode == "parallel":
         return inputs
     done = _build_done_subjects(state, place)
@@ -242,13 +242,22 @@ def _build_checks(
 
 
 def _select_input_subjects(
-    spec: GuardrailSpec, items: Iterable[TranscriptItem]
+    state: RunState, spec: GuardrailSpec, items: Iterable[TranscriptItem]
 ) -> Iterator[Subject]:
-    """Return what a guardrail watches of what goes into the model and didn't come out of it."""
+    """
+    Return what a guardrail watches of what goes into the model and didn't come out of it.
+
+    A goal that may quote what anybody wrote is looked at as results are.
+    """
+    results = "results" in spec.watches
     for item in items:
-        subject = _build_input_subject(item, results="results" in spec.watches)
-        if subject is not None and subject.kind in spec.watches:
+        subject = _build_input_subject(item, results=results)
+        if subject is None:
+            continue
+        if subject.kind in spec.watches:
             yield subject
+        elif subject.kind == "goal" and results and state.brief.tainted:
+            yield subject.with_(kind="results")
 
 
 def _build_input_subject(item: TranscriptItem, *, results: bool) -> Subject | None:

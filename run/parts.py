@@ -15,10 +15,6 @@ from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTur
 from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
 from holdfast.run.earlier import recorded_results
 
-MAX_PARALLEL_CHILDREN = 4
-"""So many children of one run work beside each other; more would only wait for its worker."""
-
-
 UNKNOWN_EFFECT = KnownEffect(tool="", digest="", outcome="unknown")
 """What was done by a part that was lost, or of which too much was done to be kept."""
 

@@ -17,8 +17,9 @@ from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn, strip_fence
 from holdfast.run import answers, parts
+from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN
+from holdfast.run.disagreements import NotBegun
 from holdfast.run.limits import budgets
-from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.run.summaries import describe_validation_error
 from holdfast.run.transcript import append_items
 
@@ -111,7 +112,7 @@ def build_exhausted_stop(state: RunState) -> Stop:
     )
 
 
-def classify_result(result: RunResult | str) -> TierOutcome:
+def classify_result(result: RunResult | str | NotBegun) -> TierOutcome:
     """
     Take the answer of an agent; whatever is no answer is a failure.
 
@@ -119,6 +120,8 @@ def classify_result(result: RunResult | str) -> TierOutcome:
     """
     if isinstance(result, str):
         return TierFailure(result)
+    if isinstance(result, NotBegun):
+        return TierFailure(result.reason)
     if result.status == "completed" and result.answer is not None:
         return Candidate(text=result.answer, output=result.output)
     stop, progress = result.stop, _describe_progress(result)

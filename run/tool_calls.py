@@ -23,7 +23,11 @@ from holdfast.contracts.decisions import (
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, disagreements, requests, tool_results
-from holdfast.run.delegation.subagents import find_delegation, find_handoff
+from holdfast.run.delegation.subagents import (
+    MAX_PARALLEL_CHILDREN,
+    find_delegation,
+    find_handoff,
+)
 
 MAX_RULING_AGE = timedelta(seconds=5)
 """So long after it was decided a call may begin: what it was decided by may be gone."""
@@ -218,13 +222,19 @@ def select_next(state: RunState) -> tuple[CallState, ...]:
 
 
 def _limit_delegations(state: RunState, calls: list[CallState]) -> tuple[CallState, ...]:
-    """Leave of the tasks for an agent as many as may be worked on at once."""
+    """
+    Leave of the tasks for others as many as may be worked on at once, by each of them and by all.
+
+    One that waited for the end of another would begin long after it was decided.
+    """
     at_work, kept = Counter[str](), list[CallState]()
     for call in calls:
         name, delegation = call.call.name, find_delegation(state, call)
-        if delegation is None or at_work[name] < delegation.at_once:
-            kept.append(call)
-        at_work[name] += 1
+        if delegation is not None:
+            if at_work[name] >= delegation.at_once or at_work.total() >= MAX_PARALLEL_CHILDREN:
+                continue
+            at_work[name] += 1
+        kept.append(call)
     return tuple(kept)
 
 

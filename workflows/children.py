@@ -26,11 +26,12 @@ from holdfast.contracts.stops import Stop
 from holdfast.run import parts, turns, verdicts
 from holdfast.run.delegation.ceilings import bind_brief, find_ceiling, lower_limits
 from holdfast.run.delegation.part_ids import build_run_id
-from holdfast.run.delegation.subagents import TIME_IS_UP
+from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN, TIME_IS_UP
+from holdfast.run.disagreements import TOO_OLD, NotBegun
 from holdfast.run.limits import budgets, triggers
 from holdfast.run.limits.table import build_worst_case_ledger
-from holdfast.run.parts import MAX_PARALLEL_CHILDREN
 from holdfast.run.summaries import summarise_run
+from holdfast.run.tool_calls import MAX_RULING_AGE
 from holdfast.workflows import failures
 from holdfast.workflows.execution.search_attributes import SUMMARY
 from holdfast.workflows.run_context import (
@@ -46,6 +47,7 @@ class ChildTask(NamedTuple):
 
     `ceiling` is all that it may use. What was done before it knows from when it begins. Its answer
     has the shape of `output_schema`, where one is given; after `timeout_seconds` it is stopped.
+    Where it was `ruled` on it begins by no old decision. Its goal may quote what a tool `loaded`.
     """
 
     part: str
@@ -54,6 +56,8 @@ class ChildTask(NamedTuple):
     ceiling: Budget
     output_schema: JsonObject | None = None
     timeout_seconds: float | None = None
+    ruled: bool = False
+    loaded: bool = False
 
 
 class _SharedBudget(NamedTuple):
@@ -83,19 +87,19 @@ class _SharedBudget(NamedTuple):
 class _ChildResult(NamedTuple):
     """How a child ended, and for how many seconds it worked; waiting for people is no work."""
 
-    result: RunResult | str
+    result: RunResult | str | NotBegun
     worked: float
 
 
 async def run_child(run: RunContext, task: ChildTask) -> RunResult | str:
     """Run an agent as a part of this run: its result, or why it has none, on one line."""
     (result,) = await run_children(run, (task,))
-    return result
+    return result.reason if isinstance(result, NotBegun) else result
 
 
 async def run_children(
     run: RunContext, tasks: Sequence[ChildTask], *, calls: int = 0
-) -> tuple[RunResult | str, ...]:
+) -> tuple[RunResult | str | NotBegun, ...]:
     """
     Run several agents, at most MAX_PARALLEL_CHILDREN at once; the results are in their order.
 
@@ -136,6 +140,8 @@ async def _run_when_free(
         await _wait_to_begin(run)
         if run.state.is_over:
             return _ChildResult("the run is over", 0)
+        if task.ruled and run.elapsed_seconds() - together.began > MAX_RULING_AGE.total_seconds():
+            return _ChildResult(TOO_OLD, 0)
         ceiling = together.ceiling(run, task)
         if isinstance(ceiling, Stop):
             return _ChildResult(f"not begun: {ceiling.reason}", 0)
@@ -241,7 +247,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         stream=_choose_stream(run.state),
         regulated=brief.regulated,
     )
-    if run.state.trust == "untrusted":
+    if run.state.trust == "untrusted" or task.loaded:
         given = given.copy_with({"tainted": True})
     if run.state.planning:
         given = given.copy_with({"mode": "plan"})

@@ -19,10 +19,20 @@ from holdfast.run.limits import budgets
 
 MAX_PART_NAME_CHARS = 40
 
+MAX_PARALLEL_CHILDREN = 4
+"""So many children of one run work beside each other; more would only wait for its worker."""
+
 TIME_IS_UP = "the time that it was given"
 """Who ended a run that didn't come back in time."""
 
 _NO_PART_CHARS = Pattern(r"[^A-Za-z0-9]+")
+
+
+class Briefing(NamedTuple):
+    """The words with which an agent begins whose answer comes back, *loaded* ones among them."""
+
+    words: str
+    loaded: bool
 
 
 class DelegatedTask(NamedTuple):
@@ -34,6 +44,7 @@ class DelegatedTask(NamedTuple):
     share: Budget
     output_schema: JsonObject | None
     timeout_seconds: float | None = None
+    loaded: bool = False
 
 
 def find_delegation(state: RunState, call: CallState) -> Delegation | None:
@@ -53,19 +64,19 @@ def _find(state: RunState, call: CallState) -> Delegation | None:
 
 
 def build_task(
-    state: RunState, call: CallState, number: int, told: str, words: str | None = None
+    state: RunState, call: CallState, number: int, told: str, briefing: Briefing | None = None
 ) -> DelegatedTask | None:
     """
     Build what the run of another agent is to do; null where this run has no such tool any more.
 
-    It is told the arguments, or the *words* of a handoff, and what was done: nothing else of this
-    run.
+    It is told the arguments, or the *briefing* of a handoff, and what was done: nothing else of
+    this run.
     """
     contract, delegation = state.agent.find_tool(call.call.name), find_delegation(state, call)
     if contract is None or contract.receiver is None or delegation is None:
         return None
     name = _NO_PART_CHARS.sub("-", contract.receiver).strip("-")[:MAX_PART_NAME_CHARS]
-    goal = words or json.dumps(call.arguments, ensure_ascii=False, indent=2)
+    goal = briefing.words if briefing else json.dumps(call.arguments, ensure_ascii=False, indent=2)
     return DelegatedTask(
         part=name_part(number, name),
         agent=contract.receiver,
@@ -73,6 +84,7 @@ def build_task(
         share=budgets.take_share(state.agent.budget, delegation.budget_share),
         output_schema=None if delegation.returns else contract.output_schema,
         timeout_seconds=delegation.timeout_seconds,
+        loaded=briefing is not None and briefing.loaded,
     )
 
 

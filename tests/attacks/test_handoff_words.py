@@ -1,6 +1,7 @@
 """Words of a run whose sender is guarded, when another agent goes on with it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,8 @@ from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.workflows.test_handoffs import TRANSFER, bureau, later
+from tests.workflows.test_permissions import policy
+from tests.workflows.test_returning_handoffs import office
 
 
 @tool(risk=Risk.READ_ONLY)
@@ -114,3 +117,42 @@ def test_a_receiver_tells_no_words_that_the_sender_holds_back(
 
     assert receiver.stream == told
     assert state.with_(agent=receiver).streams_text == bool(told)
+
+
+READ = "{id: read-first, effect: deny, reason: it has read mails, match: {tools: [send]}, "
+UNTRUSTED = "when: \"trust == 'untrusted'\"}"
+
+
+async def test_who_answers_for_another_has_read_what_was_loaded_for_it(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """Its goal quotes what a tool brought, so a rule about what anybody wrote holds."""
+    # BY-24 HO-05
+    send = call("send", log=str(tmp_path / "sent"), text="hi")
+    rules = policy(tmp_path, READ + UNTRUSTED)
+    app = office([TRANSFER, say("So.")], [send, say("no")], prepare=load_mails, rules=rules)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage", "charge me")
+        await run.result()
+        failure = await run.part("1-billing").failure()
+
+    assert failure.reason == "it has read mails"
+
+
+async def test_what_is_loaded_for_who_answers_is_looked_at_before_it_is_read(
+    memory_runs: MemoryRuns,
+) -> None:
+    """By those who watch results in its run: its goal has words that a tool brought."""
+    # BY-24 HO-05
+    looks = [on_word("orders", "IGNORE", "input", watches=("results",))]
+    app = office([TRANSFER, say("So.")], [say("never said")], prepare=load_mails)
+    agents = [
+        replace(one, guardrails=looks) if one.name == "billing" else one for one in app.agents
+    ]
+    async with memory_runs.working(App(agents=agents, scripts=app.scripts)):
+        run = await memory_runs.start("triage", "charge me")
+        await run.result()
+        end = await run.part("1-billing").result()
+        await run.part("1-billing").story()
+
+    assert (end.status, end.steps) == ("blocked", 0)

@@ -14,13 +14,13 @@ from holdfast import Decomposition, Tiers, Triggers
 from holdfast.contracts.budget import Budget, Ledger, UsageReport
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.usage import CallUsage, UsageMetrics
+from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN
 from holdfast.run.limits import budgets
 from holdfast.run.limits.table import build_worst_case_ledger
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, say, using
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
-from holdfast.workflows.children import MAX_PARALLEL_CHILDREN
 from tests.histories import children
 from tests.memory.runs import MemoryRuns
 from tests.running import AnyRun, Runs

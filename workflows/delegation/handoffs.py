@@ -21,7 +21,7 @@ from holdfast.run.delegation.handoffs import (
     hand_over,
     render_context,
 )
-from holdfast.run.delegation.subagents import find_handoff
+from holdfast.run.delegation.subagents import Briefing, find_handoff
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows import failures
 from holdfast.workflows.opening import open_agent
@@ -76,20 +76,21 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
 
 async def prepare_return(
     run: RunContext, call: CallState, delegation: Delegation, receiver: str
-) -> str | ToolResult:
+) -> Briefing | ToolResult:
     """Return the words with which another agent begins whose answer comes back; or why not."""
     if refusal := find_refusal(run.state, call):
         return refusal
     told = render_context(run.state, call, await _load_context(run, call, delegation))
     if not isinstance(told, tuple):
         return told
+    loaded = bool(told[1])
     words, given = add_constraints(run.state, *told)
     record = build_record(run.state, call, receiver, workflow.now(), given, delegation=delegation)
     state = run.state
     run.state = state.with_(journal=(*state.journal, record)).with_parts(
         handoffs=state.parts.handoffs + 1
     )
-    return words
+    return Briefing(words, loaded)
 
 
 async def _load_context(

@@ -8,6 +8,7 @@ from holdfast.contracts.state.calls import CallState
 from holdfast.run import parts, tool_calls
 from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.subagents import (
+    Briefing,
     DelegatedTask,
     build_result,
     build_task,
@@ -39,17 +40,19 @@ async def run_beside(
     return [(delegated | found)[call.call.call_id] for call in batch]
 
 
-async def _run_subagents(run: RunContext, calls: list[CallState]) -> dict[str, ToolResult]:
+async def _run_subagents(
+    run: RunContext, calls: list[CallState]
+) -> dict[str, ToolResult | NotBegun]:
     """Have other agents work on these calls, each in a run of its own; none of them raises."""
     first, told = run.state.parts.delegated + 1, parts.describe_effects(run.state)
     run.state = run.state.with_parts(delegated=run.state.parts.delegated + len(calls))
-    words, results = await _prepare_returns(run, calls)
+    briefings, results = await _prepare_returns(run, calls)
     numbered = list(enumerate(calls, start=first))
     tasks = {
         call.call.call_id: task
         for number, call in numbered
         if call.call.call_id not in results
-        and (task := build_task(run.state, call, number, told, words.get(call.call.call_id)))
+        and (task := build_task(run.state, call, number, told, briefings.get(call.call.call_id)))
     }
     children = [_build_child(task) for task in tasks.values()]
     waiting = tool_calls.count_open(run.state)
@@ -63,16 +66,20 @@ async def _run_subagents(run: RunContext, calls: list[CallState]) -> dict[str, T
             reason = "the call was allowed, but this run has no such tool"
             results[name] = ToolFailure.of(call.call, "error", "internal_error", reason)
         else:
-            run_id = build_run_id(run.state, tasks[name].part)
-            results[name] = build_result(call, contract, run_id, ended[name], delegation)
+            run_id, end = build_run_id(run.state, tasks[name].part), ended[name]
+            results[name] = (
+                end
+                if isinstance(end, NotBegun)
+                else build_result(call, contract, run_id, end, delegation)
+            )
     return results
 
 
 async def _prepare_returns(
     run: RunContext, calls: list[CallState]
-) -> tuple[dict[str, str], dict[str, ToolResult]]:
+) -> tuple[dict[str, Briefing], dict[str, ToolResult | NotBegun]]:
     """Prepare the handoffs whose answers come back: the words of each, or why it has none."""
-    words, refused = dict[str, str](), dict[str, ToolResult]()
+    briefings, refused = dict[str, Briefing](), dict[str, ToolResult | NotBegun]()
     for call in calls:
         delegation, contract = (
             find_delegation(run.state, call),
@@ -86,16 +93,23 @@ async def _prepare_returns(
         ):
             continue
         prepared = await prepare_return(run, call, delegation, contract.receiver)
-        if isinstance(prepared, str):
-            words[call.call.call_id] = prepared
+        if isinstance(prepared, Briefing):
+            briefings[call.call.call_id] = prepared
         else:
             refused[call.call.call_id] = prepared
-    if words:
+    if briefings:
         await run.write_journal()
-    return words, refused
+    return briefings, refused
 
 
 def _build_child(task: DelegatedTask) -> ChildTask:
     return ChildTask(
-        task.part, task.agent, task.goal, task.share, task.output_schema, task.timeout_seconds
+        task.part,
+        task.agent,
+        task.goal,
+        task.share,
+        task.output_schema,
+        task.timeout_seconds,
+        ruled=True,
+        loaded=task.loaded,
     )
