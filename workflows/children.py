@@ -28,7 +28,7 @@ from holdfast.run.delegation.ceilings import bind_brief, find_ceiling, lower_lim
 from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN, TIME_IS_UP
 from holdfast.run.disagreements import TOO_OLD, NotBegun
-from holdfast.run.limits import budgets, triggers
+from holdfast.run.limits import budgets, reservations, triggers
 from holdfast.run.limits.table import build_worst_case_ledger
 from holdfast.run.summaries import summarise_run
 from holdfast.run.tool_calls import MAX_RULING_AGE
@@ -75,7 +75,8 @@ class _SharedBudget(NamedTuple):
 
     def ceiling(self, run: RunContext, task: ChildTask) -> Budget | Stop:
         """Return what a child that begins now may use: its share, but no more than is left."""
-        ledger = budgets.add_child_usage(run.state.ledger, *self.reserved.values())
+        held = reservations.add_reservations(run.state)
+        ledger = budgets.add_child_usage(held, *self.reserved.values())
         ledger = ledger.with_(tool_calls=ledger.tool_calls + self.calls)
         # Of the time each has its own share: whether others worked or waited isn't known yet.
         left = budgets.remaining(run.state.agent.budget, ledger, self.began)

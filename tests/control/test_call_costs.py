@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Budget, Risk, ToolError, tool
+from holdfast import Budget, Risk, SubAgent, ToolError, tool
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.usage import CallUsage
 from holdfast.guardrails import cost_estimation
-from holdfast.testing import call, calls, say
+from holdfast.testing import call, calls, say, using
 from tests.control.guarded import ended, guarded
 from tests.memory.runs import MemoryRuns
 from tests.sample import lines, scripted
+from tests.workflows.delegating import FOUND, Findings, Question, ask, desk
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["one turn", "several turns"])
@@ -89,3 +91,37 @@ async def test_what_calls_cost_ends_a_run(memory_runs: MemoryRuns) -> None:
 
     assert result.stop is not None
     assert result.stop.reason == "max_cost (1.0) reached"
+
+
+async def test_what_calls_of_a_turn_cost_is_not_there_for_its_parts(
+    memory_runs: MemoryRuns,
+) -> None:
+    """A call is booked when its turn is over; what works for the run meanwhile has the rest."""
+    # GR-20 T-49
+
+    @tool(risk=Risk.COMPUTE_ONLY)
+    async def rent() -> str:
+        """Rent a machine for an hour."""
+        return "rented"
+
+    each = CallUsage(estimated_cost=Decimal("0.30"))
+    greedy = [using(call("add", a=number, b=1), each) for number in range(9)]
+    whole = SubAgent("researcher", input=Question, output=Findings, budget_share=1.0)
+    turn = calls(call("rent"), ask("tides"))
+    app = desk(
+        [turn, say("So.")],
+        [*greedy, FOUND],
+        subagents=[whole],
+        tools=[rent],
+        guardrails=[cost_estimation(Decimal("0.60"), tools=("rent",))],
+        budget=Budget(max_steps=20, max_cost=Decimal("1.00")),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("desk")
+        await run.result()
+        used = await run.query("usage", UsageReport)
+
+    spent = used.usage.estimated_cost
+    assert spent is not None
+    assert used.call_cost == Decimal("0.6")
+    assert spent + used.call_cost <= Decimal("1.3")  # one model call beyond, at most
