@@ -65,23 +65,32 @@ class ArchiveSweep:
         while True:
             try:
                 await self.sweep()
-            except (RPCError, OSError) as error:
+            except RPCError as error:
                 log.warning("archive.late", reason=str(error))
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> None:
-        """Archive what has ended since the last time; raises RPCError or OSError."""
-        known, latest = set[str](), self._latest
+        """
+        Archive what has ended since the last time; raises RPCError.
+
+        What can't be written keeps no other run out; it is looked for again.
+        """
+        known, latest, failed = set[str](), self._latest, list[datetime]()
         async for execution in self._client.list_workflows(self._query):
             if (ended_at := execution.close_time) is None:
                 continue
             folder = name_run(execution.id, execution.run_id, ended_at)
             done = f"{folder}/history.json"
-            if folder not in self._known and not await self._archive.has(done):
-                await self._keep(execution, folder)
+            try:
+                if folder not in self._known and not await self._archive.has(done):
+                    await self._keep(execution, folder)
+            except OSError as error:
+                log.warning("archive.late", run=execution.id, reason=str(error))
+                failed.append(ended_at)
+                continue
             known.add(folder)
             latest = max(latest or ended_at, ended_at)
-        self._latest, self._known = latest, frozenset(known)
+        self._latest, self._known = min(failed, default=latest), frozenset(known)
 
     @property
     def _query(self) -> str:

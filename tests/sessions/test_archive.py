@@ -109,6 +109,28 @@ async def test_a_run_that_nobody_can_read_holds_up_no_other(runs: Runs, tmp_path
     assert (found[plain] / "history.json").exists()
 
 
+async def test_a_run_whose_place_is_taken_keeps_no_other_out(runs: Runs, tmp_path: Path) -> None:
+    """A file lies where its folder would; once that is away it is archived as well."""
+    # TR-13
+    sweep = ArchiveSweep(runs.client, DirectoryArchive(tmp_path), f"{runs.queue}-nobody")
+    for name in (f"early-{runs.queue}", f"late-{runs.queue}"):
+        handle = await runs.client.start_workflow(
+            "AgentRun", 5, id=name, task_queue=f"{runs.queue}-nobody"
+        )
+        await handle.terminate()
+    late = await handle.describe()
+    assert late.close_time is not None
+    taken = tmp_path / name_run(late.id, late.run_id, late.close_time)
+    taken.parent.mkdir(parents=True)
+    taken.write_text("no folder")
+
+    assert late.id in await archived(tmp_path, sweep, 2)
+    taken.unlink()
+    found = await archived(tmp_path, sweep, 2)
+
+    assert all((folder / "history.json").exists() for folder in found.values())
+
+
 async def test_each_time_that_a_session_was_open_is_archived(talks: Talks, tmp_path: Path) -> None:
     """With all its executions; the worker does it, also for what ended while there was none."""
     # TR-13
