@@ -13,7 +13,13 @@ from holdfast.contracts.calls import (
 )
 from holdfast.contracts.control import Gate
 from holdfast.contracts.decisions import Decided
-from holdfast.contracts.guardrails import GuardrailSpec, Layer, Mode, Subject
+from holdfast.contracts.guardrails import (
+    GuardrailSpec,
+    GuardrailVerdict,
+    Layer,
+    Mode,
+    Subject,
+)
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
@@ -127,6 +133,27 @@ def build_new_claims(
         ),
         now,
     )
+
+
+def drop_refused_claims(
+    state: RunState,
+    checks: Iterable[GuardrailCheck],
+    verdicts: Iterable[GuardrailVerdict],
+    before: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Return what the run holds without what it was just refused, unless it held that *before*."""
+    tripped = {
+        (one.guardrail, one.subject, one.call_id) for one in verdicts if one.tripwire_triggered
+    }
+    refused = {
+        resource_claims.name_resource(check.spec.holds, subject.data)
+        for check in checks
+        if check.spec.holds is not None and check.spec.on_trip == "deny"
+        for subject in check.subjects
+        if (check.spec.name, digest_subject(subject), subject.call_id) in tripped
+    }
+    names = {name for name in refused if name is not None and name not in before}
+    return resource_claims.drop_entries(state.guarding.held, names)
 
 
 def next_gate(state: RunState) -> Gate | None:

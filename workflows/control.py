@@ -88,8 +88,9 @@ async def _grade(run: RunContext, checks: tuple[gates.GuardrailCheck, ...]) -> N
 async def _claim_and_check(
     run: RunContext, checks: tuple[gates.GuardrailCheck, ...]
 ) -> tuple[GuardrailVerdict, ...] | None:
-    """Look, after other runs can find what this one is about to be at."""
-    held = (*run.state.guarding.held, *gates.build_new_claims(run.state, checks, workflow.now()))
+    """Look, after other runs can find what this one is about to be at; who is refused isn't."""
+    before = run.state.guarding.held
+    held = (*before, *gates.build_new_claims(run.state, checks, workflow.now()))
     if len(json.dumps(held)) > MAX_HELD_CLAIMS_BYTES:
         full = "the run is at more resources than the server can search for"
         lost = [
@@ -101,10 +102,17 @@ async def _claim_and_check(
         rest = tuple(check for check in checks if check.spec.holds is None)
         found = await guarding.run_checks(run, rest)
         return None if found is None else (*lost, *found)
+    _hold(run, held)
+    found = await guarding.run_checks(run, checks)
+    if held != before and found is not None:
+        _hold(run, gates.drop_refused_claims(run.state, checks, found, before))
+    return found
+
+
+def _hold(run: RunContext, held: tuple[str, ...]) -> None:
     if held != run.state.guarding.held:
         run.state = run.state.with_guarding(held=held)
         run_context.publish_claims(run.state)
-    return await guarding.run_checks(run, checks)
 
 
 async def _pause(run: RunContext, trigger: Trigger) -> None:

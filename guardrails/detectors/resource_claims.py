@@ -1,7 +1,7 @@
 """How a run says which resources it holds, so that others can find it by them."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
@@ -37,6 +37,11 @@ def build_entries(names: Iterable[str], since: datetime) -> tuple[str, ...]:
     return tuple(
         entry for name in names for entry in (name, f"{name}{_SINCE}{_render_time(since)}")
     )
+
+
+def drop_entries(entries: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
+    """Return what the attribute says without these resources."""
+    return tuple(entry for entry in entries if entry.partition(_SINCE)[0] not in names)
 
 
 def held_since(found: Iterable[str], name: str, started: datetime) -> str:
