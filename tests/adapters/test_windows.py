@@ -1,7 +1,6 @@
 """Whether a provider tells how much context its models take, and what becomes of what it says."""
 
 import pytest
-from anthropic.types import ModelInfo
 from pydantic import JsonValue
 
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
@@ -32,6 +31,8 @@ def an_adapter(provider: ProviderServer) -> OpenAIChatAdapter:
 async def test_anthropic_tells_it_of_one_model(provider: ProviderServer) -> None:
     """It is asked with the key and the version of the API, for whatever name an agent has."""
     # BY-32
+    from anthropic.types import ModelInfo
+
     dialect = DIALECTS["anthropic"]
     tokens = await Endpoint(dialect.adapter(), "claude-x/1?").ask_window()
     (asked,) = provider.requests
