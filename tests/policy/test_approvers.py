@@ -214,6 +214,25 @@ def test_a_token_counts_once() -> None:
     assert later.code == "invalid_token"
 
 
+def test_tokens_of_two_issuers_are_two() -> None:
+    """Each issuer counts its tokens by itself, so the same id means nothing between them."""
+    # RK-19
+    request = STRONG.model_copy(update={"count": 2})
+    by_bob = claims_about(request, iss=TRUST.issuers[1].issuer.issuer, sub="bob", jti="same")
+    messages = [signed(request, jti="same"), an_approval(token=IDP.token(by_bob))]
+
+    assert codes(judge(a_hearing(messages, [request]), TRUST)) == ["accepted", "accepted"]
+
+
+def test_nobody_approves_for_whom_an_earlier_run_worked() -> None:
+    """A run that tries another again, and a session, know all the people whose wish it was."""
+    # BY-16
+    request, said = a_request(), an_approval(approver=" Ann ")
+
+    assert judged(said, request, earlier_actors=["ann"]).code == "self_approval"
+    assert judged(said, request, earlier_actors=["bob"]).code == "accepted"
+
+
 def test_the_same_token_delivered_twice_is_a_repetition() -> None:
     """A signal that arrives twice is told that it counted the first time."""  # T-17
     verdicts = judge(a_hearing([signed(), signed()], [STRONG]), TRUST)

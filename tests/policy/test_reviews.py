@@ -1,5 +1,7 @@
 """A review is approved exactly as a call is: by somebody else, who proves it, for this text."""
 
+from datetime import timedelta
+
 import pytest
 
 from holdfast.contracts.approvals import Request, Review
@@ -155,3 +157,17 @@ def test_a_token_counts_once_though_its_approval_lapsed() -> None:
     review = REVIEW.model_copy(update={"lapsed": (record,)})
 
     assert judged(signed(review), review).code == "invalid_token"
+
+
+def test_whose_approval_lapsed_may_approve_again() -> None:
+    """It is the first that counts then; who comes second in the same moment finds none lapsed."""
+    # RK-19 BY-15
+    before = a_record(a_call(), call_id="", at=NOW - timedelta(minutes=2))
+    review = a_review(count=2, valid_for=60, approvals=(before,))
+    again, bob = an_approval(approver=before.approver), an_approval(approver="bob")
+
+    verdicts = judge(a_hearing([again, bob], [review]), TRUST)
+
+    assert codes(verdicts) == ["accepted", "accepted"]
+    assert [one.lapsed for one in verdicts] == [(before.approver,), ()]
+    assert judged(again, a_review(count=2, approvals=(before,))).code == "approved_already"

@@ -304,6 +304,7 @@ async def test_a_write_that_timed_out_is_unknown_and_never_repeated(
     ("reply", "reason"),
     [
         pytest.param(Reply(), "no_final_answer_or_tool_call", id="empty"),  # BY-13
+        pytest.param(say(" \n"), "no_final_answer_or_tool_call", id="blank"),  # BY-13
         pytest.param(Reply(text="I", stop="max_tokens"), "model stopped: max_tokens", id="cut"),
         pytest.param(Reply(text="No.", stop="refusal"), "model stopped: refusal", id="refusal"),
     ],
