@@ -34,6 +34,11 @@ class Meter:
         self._bytes = self._unfinished = self._events = self._values = self._lines = 0
         self._end: bytes | None = None
 
+    @property
+    def total_bytes(self) -> int:
+        """How many bytes came so far."""
+        return self._bytes
+
     def take(self, piece: bytes) -> None:
         """Count a piece, before anything is made of it."""
         self._bytes += len(piece)

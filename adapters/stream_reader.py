@@ -1,8 +1,9 @@
 """One exchange with a provider: a stream is read to its end before anything of it counts."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -10,6 +11,11 @@ from holdfast.adapters import wire
 from holdfast.adapters.meter import METER, Meter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, TextListener
+
+MAX_INLINE_BYTES = 100_000
+"""Of a stream; to put a reply of so many together takes some milliseconds."""
+
+Made = TypeVar("Made")
 
 _EVENT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 _STREAMED = "text/event-stream"
@@ -52,6 +58,7 @@ class StreamReader:
     ) -> None:
         self._on_text, self._find_text = on_text, find_text
         self.events: list[JsonObject] = []
+        self._meter: Meter | None = None
         self._began = time.perf_counter()
         self._first: float | None = None
 
@@ -69,13 +76,14 @@ class StreamReader:
         raises, and ValueError for what is no JSON object. The connection is closed in any case.
         """
         meter = stream.response.extensions.get(METER)
+        self._meter = meter if isinstance(meter, Meter) else None
         kind = stream.response.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
             # Some servers stream without saying so; nobody sends a page or JSON as something else.
             if kind != _STREAMED and kind not in _UNTYPED:
                 return wire.json_object(await stream.response.aread())
-            if isinstance(meter, Meter):
-                meter.expect_events()
+            if self._meter is not None:
+                self._meter.expect_events()
             async for sent in stream:
                 event = _EVENT.validate_python(sent)
                 if self._first is None and begins(event):
@@ -85,8 +93,8 @@ class StreamReader:
                     self._on_text(text)
                 if fails(event):
                     break
-                if isinstance(meter, Meter):
-                    meter.end_event()
+                if self._meter is not None:
+                    self._meter.end_event()
         except RecursionError:
             raise ValueError("nested too deeply") from None
         finally:
@@ -95,6 +103,17 @@ class StreamReader:
         if not self.events and kind != _STREAMED:
             raise ValueError("neither a stream nor JSON")
         return None
+
+    async def reduce(self, make: Callable[[list[JsonObject]], Made]) -> Made:
+        """
+        Make something of the events that came.
+
+        In a thread if they are many, or large: that takes seconds, in which this worker's
+        heartbeats go on. For a short reply the thread would take more time than that.
+        """
+        if self._meter is not None and self._meter.total_bytes <= MAX_INLINE_BYTES:
+            return make(self.events)
+        return await asyncio.to_thread(make, self.events)
 
     def with_latency(self, reply: ModelReply) -> ModelReply:
         """Return the reply with the time that it took."""

@@ -1,6 +1,5 @@
 """The one client of a process, and the requests that it makes."""
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import failures, wire
@@ -60,13 +59,12 @@ async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: StreamReader
         )
         whole = await exchange.read(sent, stream.begins)
     except _faults() as error:
-        used = await asyncio.to_thread(stream.usage_so_far, exchange.events)
+        used = await exchange.reduce(stream.usage_so_far)
         # Without its cause, which may quote the key.
         raise as_model_error(error, used) from None
     if whole is not None:
         return whole
-    # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
-    return await asyncio.to_thread(stream.assemble, exchange.events)
+    return await exchange.reduce(stream.assemble)
 
 
 async def get(client: "AsyncAnthropic", path: str) -> JsonObject:

@@ -1,6 +1,5 @@
 """The requests that are made of OpenAI."""
 
-import asyncio
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
@@ -32,8 +31,7 @@ async def ask(client: "AsyncOpenAI", body: JsonObject, exchange: StreamReader) -
         whole = None
     if whole is not None:
         return whole
-    # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
-    return await asyncio.to_thread(stream.assemble, exchange.events)
+    return await exchange.reduce(stream.assemble)
 
 
 async def get(client: "AsyncOpenAI", path: str) -> JsonObject:

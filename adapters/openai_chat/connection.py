@@ -1,7 +1,7 @@
 """A server's one client in this process, and the requests that it makes."""
 
-import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.adapters import failures, openai_sdk, wire
@@ -65,14 +65,13 @@ async def ask(
         whole = await exchange.read(sent, stream.begins, stream.fails)
     except openai_sdk.faults() as error:
         # What breaks behind the end of a reply takes nothing from it.
-        used = await asyncio.to_thread(stream.usage_so_far, exchange.events, target)
+        used = await exchange.reduce(partial(stream.usage_so_far, target=target))
         if used is not None:
             raise openai_sdk.inside_reply(target.provider, error, used) from None
         whole = None
     if whole is not None:
         return whole
-    # In a thread: a long reply takes seconds, in which this worker's heartbeats go on.
-    return await asyncio.to_thread(stream.assemble, exchange.events, target)
+    return await exchange.reduce(partial(stream.assemble, target=target))
 
 
 async def list_models(line: ServerClient, target: Target) -> JsonObject:

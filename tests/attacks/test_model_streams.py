@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncByteStream, AsyncClient, MockTransport, Response
 
-from holdfast.adapters import wire
+from holdfast.adapters import stream_reader, wire
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.http_client import open_client
@@ -216,24 +216,30 @@ async def test_calls_beyond_all_are_refused_and_paid_for(reach: Reach) -> None:
     assert raised.value.usage.total_tokens == 7
 
 
+@pytest.mark.parametrize(
+    "is_long", [pytest.param(True, id="long"), pytest.param(False, id="short")]
+)
 async def test_the_worker_goes_on_while_a_reply_is_put_together(
     dialect: Dialect,
     adapter: ProviderAdapter,
     provider: ProviderServer,
     monkeypatch: pytest.MonkeyPatch,
+    is_long: bool,
 ) -> None:
-    """Its loop is free, so that heartbeats are sent: none of it happens in its thread."""
+    """Its loop is free, so that heartbeats are sent: no long one is put together in its thread."""
     threads: list[int] = []
     module = import_module(f"{type(adapter).__module__}.stream")
     assembled = module.assemble
 
-    def watched(*arguments: object) -> JsonObject:
+    def watched(*arguments: object, **named: object) -> JsonObject:
         threads.append(get_ident())
-        return assembled(*arguments)
+        return assembled(*arguments, **named)
 
     monkeypatch.setattr(module, "assemble", watched)
+    if is_long:
+        monkeypatch.setattr(stream_reader, "MAX_INLINE_BYTES", 100)
     provider.answer(dialect.samples.WORDS)
     await adapter.respond(say.request(dialect.samples.MODEL))
 
     assert len(threads) == 1
-    assert get_ident() not in threads
+    assert (get_ident() in threads) is not is_long
