@@ -25,6 +25,14 @@ _MAX_TAIL_CHARS, _MIN_TAIL_CHARS = 14, 4
 _HELD_CHARS = 66
 """Characters by which a secret is known, each of them as an escape of six."""
 
+_KEPT_TEXTS, _MAX_KEPT_CHARS = 512, 2_000
+"""
+Texts of so many characters that are known to have no secret; when there are more, it begins anew.
+
+Names of fields and of tools come again and again, and a result comes twice: it is cleared before
+anything of it is cut, and with all else when it leaves.
+"""
+
 _IN_CREDENTIALS = string.digits + string.ascii_letters + string.punctuation
 _MAX_HELD_CHARS = 2_000
 """Of a growing text its last word is held back, unless no credential is so long."""
@@ -51,9 +59,21 @@ class _KnownSecrets:
         self._any = bool(values)
         self._plain, self._quoted, self._hex, self._base64 = map(Pieces, found)
         self._have_signs = found.have_signs
+        self._clean = set[str]()
 
     def __bool__(self) -> bool:
         return self._any
+
+    def find_all_in(self, text: str, effort: Effort) -> tuple[SecretMatch, ...]:
+        """Find all secrets of a text as it is; short ones without any are known again."""
+        if not self._any or text in self._clean:
+            return ()
+        found = tuple(effort.each(self.find_in(text, effort, growing=False)))
+        if not found and len(text) <= _MAX_KEPT_CHARS:
+            if len(self._clean) >= _KEPT_TEXTS:
+                self._clean.clear()
+            self._clean.add(text)
+        return found
 
     def find_in(self, text: str, effort: Effort, *, growing: bool) -> Iterator[SecretMatch]:
         """
@@ -169,8 +189,10 @@ class _Redaction:
             found += self._effort.each(alike)
         return tuple(_merge_overlaps(sorted(found)))
 
-    def _find_known(self, text: str, *, growing: bool = False) -> Iterator[SecretMatch]:
-        return self._effort.each(self._known.find_in(text, self._effort, growing=growing))
+    def _find_known(self, text: str, *, growing: bool = False) -> Iterable[SecretMatch]:
+        if not growing:
+            return self._known.find_all_in(text, self._effort)
+        return self._effort.each(self._known.find_in(text, self._effort, growing=True))
 
     def _fields(self, value: dict[str, JsonValue]) -> JsonValue:
         found: dict[str, JsonValue] = {}

@@ -47,8 +47,10 @@ _MAX_KEPT_ESCAPE_CHARS = 12
 
 Found = TypeVar("Found")
 
-_ENCODED = Pattern(r"[A-Za-z0-9+/_-]{32,}")
-"""A run of base64 or hex, as long as the escapes of the shortest secret."""
+_MIN_ENCODED_CHARS = 32
+"""A run of base64 or hex is as long as the escapes of the shortest secret."""
+
+_ENCODED = Pattern(rf"[A-Za-z0-9+/_-]{{{_MIN_ENCODED_CHARS},}}")
 
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
@@ -284,6 +286,8 @@ class _Decoded:
 
 def _decode_runs(view: View, effort: Effort) -> Iterable[View]:
     """Read the runs of base64 and of hex in a text."""
+    if len(view.text) < _MIN_ENCODED_CHARS:
+        return
     runs = list(effort.each(_spans(_ENCODED, view.text)))
     if not runs:
         return
