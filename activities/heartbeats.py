@@ -104,7 +104,7 @@ class Heartbeater:
                 await asyncio.wait_for(ended.wait(), LIVE_INTERVAL)
 
     async def __aenter__(self) -> Self:
-        self._beating = asyncio.create_task(self._beat())
+        self._wait_for_beat()
         return self
 
     async def __aexit__(
@@ -114,7 +114,7 @@ class Heartbeater:
         _: TracebackType | None,
     ) -> None:
         """Count a failed attempt; the last one that there may be is final."""
-        self._beating.cancel()
+        self._timer.cancel()
         limit = _limit()
         if limit is None or not isinstance(error, Exception):
             return
@@ -126,10 +126,13 @@ class Heartbeater:
             fault = error.__cause__ if isinstance(error, ApplicationError) else error
             raise _build_final_failure(error, self.attempts) from fault
 
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(INTERVAL)
-            self._send()
+    def _wait_for_beat(self) -> None:
+        # A timer and no task: most activities are over before the first beat.
+        self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._beat)
+
+    def _beat(self) -> None:
+        self._wait_for_beat()
+        self._send()
 
     def _send(self) -> None:
         """Send a heartbeat; a local activity has none, its workflow task is its heartbeat."""
