@@ -89,6 +89,7 @@ async def _with_server(given: argparse.Namespace, tally: Tally) -> None:
             await steps.without_cache(client, given.cache_steps, given.repeats)
         if "sdks" in given.only:
             await sdks.sdks(client, tally, sdks.Lengths(), given.repeats)
+            await sdks.burst(client, tally, given.runs, given.repeats)
         if "recovery" in given.only:
             await recovery.recover(client, tally, given.repeats)
         if "replay" in given.only:
