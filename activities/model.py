@@ -26,6 +26,7 @@ from holdfast.contracts.errors import ModelError, ModelNotHere, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
 from holdfast.contracts.usage import Attempts
 from holdfast.run import context
+from holdfast.run.limits import budgets
 from holdfast.tools.redaction import GrowingText, Redactor
 
 
@@ -67,7 +68,10 @@ class ModelActivities:
                 raise build_hand_back(str(error)) from None
             except ModelError as error:
                 heartbeater.spend(error.usage)
-                raise as_activity_failure(error, heartbeater.attempts, call.patience) from None
+                spent = budgets.is_used_up(call.left, heartbeater.attempts.usage)
+                raise as_activity_failure(
+                    error, heartbeater.attempts, call.patience, spent=spent
+                ) from None
             took = max(round((time.monotonic() - began) * 1000), 1)
             return reply.with_(
                 model=call.model,
@@ -146,16 +150,20 @@ def _without_calls(reply: ModelReply) -> ModelReply:
 
 
 def as_activity_failure(
-    error: ModelError, attempts: Attempts, patience: float
+    error: ModelError, attempts: Attempts, patience: float, *, spent: bool = False
 ) -> ApplicationError:
-    """Translate once, here: the workflow reads type and details, Temporal reads the rest."""
+    """
+    Translate once, here: the workflow reads type and details, Temporal reads the rest.
+
+    Where the budget is *spent*, or can't be kept any more, no other attempt is made.
+    """
     wait = error.retry_after if isinstance(error, ModelUnavailable) else None
     told = _describe_long_wait(wait, patience)
     return ApplicationError(
         f"{error}{told}",
         attempts,
         type=error.kind,
-        non_retryable=bool(told) or not isinstance(error, ModelUnavailable),
+        non_retryable=spent or bool(told) or not isinstance(error, ModelUnavailable),
         next_retry_delay=None if wait is None else timedelta(seconds=wait),
     )
 

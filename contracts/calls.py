@@ -246,6 +246,7 @@ class ToolSuccessChange(TypedDict, total=False):
     artifact: ArtifactRef | None
     spans: CustomSpans
     crowded_out: bool
+    by_person: bool
 
 
 class ToolSuccess(Contract):

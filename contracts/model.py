@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
 from holdfast.contracts.bounds import Count, Number
+from holdfast.contracts.budget import PartialBudget
 from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, HostedTool
 from holdfast.contracts.transcript import (
@@ -209,7 +210,8 @@ class ModelCall(Contract):
     `calls_left` are those of tools that the budget leaves, where hosted ones may use them up. No
     attempt is repeated that would have to wait longer than `patience` (seconds), whatever its
     provider asks for. `stream` has the words told while they come, in heartbeats. Of the prefix it
-    is sent these `tools` alone; all where none is named.
+    is sent these `tools` alone; all where none is named. No attempt is repeated either once those
+    that brought no reply have used up what the budget has `left` for models.
     """
 
     run_id: str
@@ -239,6 +241,7 @@ class ModelCall(Contract):
     )
     stream: bool = Field(default=False, exclude_if=not_)
     tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    left: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
 
     def with_(self, **changes: Unpack[ModelCallChange]) -> Self:
         """Return a copy with these fields changed."""

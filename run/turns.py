@@ -126,6 +126,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
         patience=fallback.compute_max_wait(state.agent.fallback, models_left=left),
         stream=purpose == "turn" and state.streams_text,
         tools=tool_choice.choose_tools(state) if purpose == "turn" else (),
+        left=budgets.usage_left(state.agent.budget, state.ledger),
     )
 
 

@@ -147,8 +147,9 @@ async def _execute(
             finds_out=invocation.purpose == "reconcile",
         ),
     )
-    # A client may have said what it came to; it is the result of this call all the same.
-    return _without_spans(result.with_(call_id=call.call_id, name=call.name))
+    # A client may have said what it came to: it is the result of this call all the same, and no
+    # word of a person, which no tool brings.
+    return _without_spans(result.with_(call_id=call.call_id, name=call.name, by_person=False))
 
 
 def _without_spans(result: ToolResult) -> ToolResult:

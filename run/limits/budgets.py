@@ -129,6 +129,21 @@ def tokens_left(budget: Limits, ledger: Ledger) -> int | None:
     return max(0, budget.max_tokens - ledger.usage.total_tokens) if known else 0
 
 
+def usage_left(budget: Limits, ledger: Ledger) -> Budget | None:
+    """Return what models may still use, or null without a limit on that."""
+    rows = (row for row in LIMITS if row.name in table.USAGE_LIMITS)
+    left = {row.name: _read_left(row, budget, ledger, 0) for row in rows}
+    given = {name: rest for name, rest in left.items() if rest}
+    return Budget.model_validate(given) if given else None
+
+
+def is_used_up(left: Budget | None, used: CallUsage | None) -> bool:
+    """Whether attempts that brought no reply have used what was *left*, as far as is known."""
+    if left is None or used is None:
+        return False
+    return check_limits(left, Ledger(usage=used), 0) is not None
+
+
 def calls_left(budget: Limits, ledger: Ledger) -> int | None:
     """Return the calls of tools that are left, or null without a limit."""
     if budget.max_tool_calls is None:

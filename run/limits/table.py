@@ -41,6 +41,9 @@ def _read_tokens(count: Callable[[CallUsage], int]) -> Counter:
     return lambda ledger: count(ledger.usage) if ledger.usage.tokens_known else None
 
 
+USAGE_LIMITS = ("max_tokens", "max_input_tokens", "max_output_tokens", "max_cost")
+"""The limits that attempts of a model use up which bring no reply."""
+
 _UNCOUNTED = "a model that was used doesn't say how much it used"
 _UNPRICED = "a model or hosted tool that was used has no known price"
 

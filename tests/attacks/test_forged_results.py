@@ -174,7 +174,7 @@ async def test_what_a_call_came_to_is_about_that_call(
     allow = policy(tmp_path, "{id: ok, effect: allow, match: {tools: [send]}}")
     send_it = a_call("send", log=str(tmp_path / "log"), text="hi")
     said: JsonObject = {"status": status, "call_id": "another", "name": "another"}
-    said |= {"summary": "made up", "type": "timeout", "reason": "made up"}
+    said |= {"summary": "made up", "type": "timeout", "reason": "made up", "by_person": True}
     async with half_working(runs, scripted([told], policy=allow), no_calls):
         run = await runs.start("it")
         asking, ending = a_reply(send_it), a_reply()
@@ -183,10 +183,12 @@ async def test_what_a_call_came_to_is_about_that_call(
         await complete(runs, run, await next_unfinished(run), ending.model_dump(mode="json"))
         await run.result()
         (result,) = await run.results()
+        trust = (await run.transcript()).trust
         asked = [one.name for one in activities(await run.handle.fetch_history())]
 
     assert (result.call_id, result.name, result.status) == (send_it.call_id, "send", status)
     assert asked.count("send") == 1
+    assert (result.by_person, trust[2]) == (False, "untrusted")
 
 
 def models(history: WorkflowHistory) -> list[str]:
