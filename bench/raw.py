@@ -95,12 +95,13 @@ async def ask_model(turn: int, steps: int) -> dict[str, str | int]:
         stream=True,
         stream_cls=AsyncStream[object],
     )
-    async for event in stream:
-        sent = cast("dict[str, Any]", event)
-        if sent["type"] == "response.completed":
-            item = sent["response"]["output"][0]
-            if "name" in item:
-                return {"tool": item["name"], **json.loads(item["arguments"])}
+    async with stream:
+        async for event in stream:
+            sent = cast("dict[str, Any]", event)
+            if sent["type"] == "response.completed":
+                item = sent["response"]["output"][0]
+                if "name" in item:
+                    return {"tool": item["name"], **json.loads(item["arguments"])}
     return {}
 
 
