@@ -9,6 +9,7 @@ from holdfast.contracts.calls import Grant
 from holdfast.contracts.decisions import Allow, ApprovalRequired
 from holdfast.contracts.tools import Risk
 from holdfast.policy.engine import DecisionFacts, decide
+from holdfast.policy.standing import shows
 from holdfast.policy.trust import TrustedIssuer
 from tests.builders import NOW, a_call, a_contract, a_proof, a_record
 from tests.policy.policies import a_policy, some_facts
@@ -144,6 +145,20 @@ def test_an_approval_counts_for_what_its_request_granted(
     given = some_facts(approvals=(a_record(APPROVED, grant=shown),), sandbox=True)
 
     assert decide(APPROVED, code, given, policy).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("granted", "seen"),
+    [(("ls",), True), (("ls", "git status"), True), (("ls", "rm"), False), ((), True)],
+)
+def test_an_approval_counts_for_the_commands_that_were_shown(
+    granted: tuple[str, ...], *, seen: bool
+) -> None:
+    """Commands that a rule has listed since are no part of what somebody approved."""
+    # BY-15
+    record = a_record(APPROVED, grant=Grant(commands=("git status", "ls")))
+
+    assert shows(record, Grant(commands=granted)) is seen
 
 
 def test_an_approval_in_the_sandbox_is_none_outside_of_it() -> None:

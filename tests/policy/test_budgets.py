@@ -17,6 +17,7 @@ from holdfast.run.limits.budgets import (
     check_next_call,
     estimate_next_call,
     seconds_left,
+    tokens_left,
     too_many_calls,
     worked_seconds,
 )
@@ -320,3 +321,21 @@ def test_calls_have_limits_in_a_turn_and_in_a_run(
     assert (stop.detail if stop else "") == detail
     if stop and reason:
         assert f"a larger {reason.partition(' ')[0]}, or " in stop.next_safe_action  # BY-10
+
+
+@pytest.mark.parametrize(("drafts", "stops"), [(0, False), (1, False), (2, True)])
+def test_drafts_that_calls_will_need_count_with_them(drafts: int, *, stops: bool) -> None:
+    """A call that is drafted first runs two tools, and both have to be there."""
+    # BY-09
+    stop = too_many_calls(Budget(max_tool_calls=5), Ledger(tool_calls=2), 2, drafts)
+
+    assert (stop is not None) is stops
+
+
+def test_what_nobody_counts_leaves_no_tokens() -> None:
+    """Where one reply didn't say what it used, nothing can be shared out of a limit of tokens."""
+    # BY-10
+    counted, unknown = CallUsage(input_tokens=7), CallUsage(tokens_known=False)
+
+    assert tokens_left(Budget(max_tokens=10), Ledger(usage=counted)) == 3
+    assert tokens_left(Budget(max_tokens=10), Ledger(usage=counted + unknown)) == 0

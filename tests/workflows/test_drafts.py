@@ -17,6 +17,7 @@ from tests.builders import (
     a_contract,
     a_failure,
     a_record,
+    a_state,
     a_success,
     allowed,
     an_approval,
@@ -231,3 +232,18 @@ def test_a_draft_that_cant_be_shown_whole_is_refused(kept: ArtifactRef | None) -
 
     assert item.kind == "tool"
     assert "too large to be shown" in str(item.results[0])
+
+
+@pytest.mark.parametrize(("most", "ends"), [(1, True), (2, False)])
+def test_where_there_is_room_for_the_draft_alone_nothing_is_drafted(
+    most: int, *, ends: bool
+) -> None:
+    """A draft counts as a call, so a call that is drafted first needs room for two."""
+    # BY-09
+    send = a_contract("send", risk=Risk.COMMUNICATION, draft="prepare")
+    state = asked_for(
+        SEND, state=a_state(tools=(send,), budget={"max_steps": 9, "max_tool_calls": most})
+    )
+
+    assert (state.outcome is not None) is ends
+    assert [call.call for call in state.calls] == ([] if ends else [SEND])
