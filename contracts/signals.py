@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from holdfast.contracts.base import Contract, Inbound
 from holdfast.contracts.budget import Budget
@@ -56,12 +56,25 @@ class AnswerSignal(_Decision):
 
 
 class ResolutionSignal(_Decision):
-    """The signal `resolution`: a person says how an escalated run goes on."""
+    """
+    The signal `resolution`: a person says how an escalated run goes on.
+
+    To `extend` takes a `budget` with the limits that are higher then, and nothing else takes one.
+    """
 
     action: Literal["resume", "abort", "extend"]
     guidance: Text | None = None
     budget: Budget | None = None
     by: Name | None = None
+
+    @model_validator(mode="after")
+    def _require_extension(self) -> Self:
+        extends = self.budget is not None and bool(self.budget.model_fields_set)
+        if self.action == "extend" and not extends:
+            raise ValueError("extend takes a budget with the limits to raise; resume takes none")
+        if self.action != "extend" and self.budget is not None:
+            raise ValueError(f"{self.action} changes no limit: extend takes the budget")
+        return self
 
 
 class ControlSignal(_Signable):

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from holdfast.contracts.approvals import (
     ControlVerdict,
@@ -228,12 +229,17 @@ def escape_markdown(text: str, limit: int = 500) -> str:
     return "".join(f"\\{one}" if one in "\\`*[]<>" else one for one in shorten(text, limit))
 
 
+def _say_flaw(entry: ErrorDetails) -> str:
+    if entry["type"] == "model_type":  # it would name our class
+        return "Input should be an object"
+    return entry["msg"].removeprefix("Value error, ")
+
+
 def describe_validation_error(error: ValidationError) -> str:
     """Say on one short line what is wrong with an input, field by field."""
     return shorten(
         "; ".join(
-            f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: "
-            f"{entry['msg'].removeprefix('Value error, ')}"
+            f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {_say_flaw(entry)}"
             for entry in error.errors(include_url=False, include_input=False)[:5]
         ),
         MAX_VALIDATION_ERROR_CHARS,

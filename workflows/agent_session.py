@@ -17,7 +17,7 @@ from holdfast.workflows.execution.handlers import RunHandlers
 from holdfast.workflows.log import log_event
 from holdfast.workflows.sessions import views
 from holdfast.workflows.sessions.opening import open_session
-from holdfast.workflows.views import PageQuery
+from holdfast.workflows.views import PageQuery, read_query
 
 
 @workflow.defn(name=SESSION_WORKFLOW_TYPE, failure_exception_types=[HoldfastError])
@@ -34,14 +34,14 @@ class AgentSession(RunHandlers):
         return result
 
     @workflow.query
-    def outcome(self, asked: views.OutcomeQuery) -> OutcomeReport:
+    def outcome(self, *given: JsonValue) -> OutcomeReport:
         """Say where the work on a message stands, and what it came to."""
-        return views.outcome(self._run.state, asked)
+        return views.outcome(self._run.state, read_query("outcome", views.OutcomeQuery, given))
 
     @workflow.query
-    def conversation(self, page: PageQuery | None = None) -> ConversationPage:
+    def conversation(self, *page: JsonValue) -> ConversationPage:
         """Return a part of what was said."""
-        return views.conversation(self._run.state, page or PageQuery())
+        return views.conversation(self._run.state, read_query("conversation", PageQuery, page))
 
     @workflow.query
     def session(self) -> SessionReport:
@@ -49,12 +49,12 @@ class AgentSession(RunHandlers):
         return views.report(self._run.state)
 
     @workflow.query
-    def archive(self, asked: LeftQuery | None = None) -> ArchivedSession:
+    def archive(self, *given: JsonValue) -> ArchivedSession:
         """Return what the session goes on with, if it was ended from outside."""
         run = self._run
         return views.show_archive(
             run.state,
-            asked or LeftQuery(),
+            read_query("archive", LeftQuery, given),
             tuple(run.begun.values()),
             run.begun_parts,
             workflow.now(),

@@ -1,7 +1,9 @@
 """What a run says about itself when it is asked. Pure."""
 
+from collections.abc import Sequence
 from typing import TypeVar
 
+from pydantic import JsonValue, ValidationError
 from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.approvals import PendingPage, Request, outline
@@ -22,11 +24,12 @@ from holdfast.contracts.transcript import (
 )
 from holdfast.run.limits import routing
 from holdfast.run.step import goals
-from holdfast.run.summaries import wait_line
+from holdfast.run.summaries import describe_validation_error, wait_line
 from holdfast.run.texts.requests import request_line
 from holdfast.run.turns import drop_private_keys
 
 Entry = TypeVar("Entry")
+Asked = TypeVar("Asked", bound=Inbound)
 
 
 class PageQuery(Inbound):
@@ -48,6 +51,26 @@ class ContextQuery(PageQuery):
     """The argument of the query `context`."""
 
     digest: str
+
+
+def read_query(name: str, kind: type[Asked], given: Sequence[JsonValue]) -> Asked:
+    """
+    Read the argument of a query; nothing, or null, has nothing in it.
+
+    Raises ApplicationError, on one line, for what it can't be. The SDK would say no more than that
+    arguments can't be decoded.
+    """
+    if len(given) > 1:
+        raise ApplicationError(f"{name!r} takes one JSON object, not {len(given)} arguments")
+    try:
+        return kind.model_validate({} if is_without_argument(given) else given[0])
+    except ValidationError as error:
+        raise ApplicationError(f"{name!r}: {describe_validation_error(error)}") from None
+
+
+def is_without_argument(given: Sequence[JsonValue]) -> bool:
+    """Whether a query was asked with nothing."""
+    return not given or (len(given) == 1 and given[0] is None)
 
 
 _PEOPLE_ORIGINS = frozenset({"goal", "message", "steer", "guidance", "project"})

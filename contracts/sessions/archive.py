@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from holdfast.contracts.base import Contract
+from holdfast.contracts.base import Contract, Inbound
 from holdfast.contracts.sessions.messages import ConversationTurn
 from holdfast.contracts.state.run import RunState
 
@@ -50,7 +50,7 @@ class SaveResult(Contract):
     kept: bool
 
 
-class LeftQuery(Contract):
+class LeftQuery(Inbound):
     """The argument of the query `archive`: what a model was shown last proves a reader."""
 
     digest: str = ""

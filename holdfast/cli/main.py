@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from itertools import pairwise
+from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, NoReturn
 
@@ -153,6 +154,7 @@ def _explain(error: "RPCError") -> str:
 
 def main() -> NoReturn:
     """Run the command line and end the process."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A character that the terminal's encoding lacks is no reason to fail.
@@ -171,6 +173,13 @@ def main() -> NoReturn:
     # The threads of the Temporal client may crash the interpreter while it shuts down, and with
     # it the exit code. Everything that had to be closed is closed by now.
     os._exit(code)
+
+
+def _open_missing_streams() -> None:
+    """Give a process that was started without a standard stream one that has no other end."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 -- for good
 
 
 def _silence_core() -> None:

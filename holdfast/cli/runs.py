@@ -23,6 +23,7 @@ from holdfast.contracts.control import Triggers
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import RunInput
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 
@@ -181,6 +182,11 @@ async def _find_earlier(run: Run, *, forked: bool) -> tuple[Trace, str]:
     Raises HoldfastError for any other; the new run looks for itself when it begins.
     """
     found = await run.describe()
+    if found.workflow_type == SESSION_WORKFLOW_TYPE:
+        raise HoldfastError(
+            f"{run.id!r} is a session, which goes on with each message: say it once more in a new "
+            f"one, and '{screen.command('show', run.id)}' tells how those before ended"
+        )
     if found.status is WorkflowExecutionStatus.RUNNING:
         raise HoldfastError(
             f"run {run.id!r} goes on: wait for its end, or '{screen.command('cancel', run.id)}'"

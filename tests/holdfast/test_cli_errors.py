@@ -1,5 +1,6 @@
 """What the command line says when something is wrong: one line, an exit code, no traceback."""
 
+import shlex
 import signal
 import socket
 import subprocess
@@ -202,3 +203,20 @@ def test_ctrl_c_before_a_command_begins_says_nothing() -> None:
     )
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.parametrize(("closed", "lines"), [("<&-", 1), (">&-", 1), ("2>&-", 0)])
+def test_a_command_without_a_standard_stream_says_what_it_can(closed: str, lines: int) -> None:
+    """What a script closed is missed by nobody: nothing of Python is told."""
+    command = f"{shlex.quote(sys.executable)} -m holdfast.cli.main keys trust - {closed}"
+    ran = subprocess.run(
+        ["sh", "-c", command],  # noqa: S607 -- wherever it is
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", lines)
+    assert "Error" not in ran.stderr

@@ -30,7 +30,9 @@ from tests.tokens import claims_about
         pytest.param(an_answer(), a_question(), id="answer"),
         pytest.param(a_resolution("resume"), an_escalation(), id="resume"),
         pytest.param(a_resolution("abort"), an_escalation(), id="abort"),
-        pytest.param(a_resolution("extend"), an_escalation(), id="extend by nothing"),
+        pytest.param(
+            a_resolution("extend", budget={"max_steps": 9}), an_escalation(), id="extend"
+        ),
     ],
 )
 def test_a_message_that_fits_its_request_is_accepted(message: Message, request_: Request) -> None:

@@ -105,10 +105,6 @@ def escalated() -> RunState:
         pytest.param(a_resolution("resume"), 5, [], id="resume"),
         pytest.param(a_resolution("resume", guidance="try b"), 5, ["try b"], id="with guidance"),
         pytest.param(a_resolution("extend", budget={"max_steps": 9}), 9, [], id="extend"),
-        pytest.param(
-            a_resolution("resume", budget={"max_steps": 9}), 5, [], id="resume doesn't extend"
-        ),
-        pytest.param(a_resolution("extend"), 5, [], id="extend by nothing"),
     ],
 )
 def test_a_resolved_run_goes_on(message: ResolutionSignal, steps: int, words: list[str]) -> None:

@@ -252,3 +252,17 @@ def test_the_explanation_is_one_short_line() -> None:
 
     assert len(str(raised.value).splitlines()) == 1
     assert len(str(raised.value)) < LONGEST_LINE
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"action": "extend"}, "extend takes a budget with the limits to raise"),
+        ({"action": "extend", "budget": {}}, "extend takes a budget with the limits to raise"),
+        ({"action": "resume", "budget": {"max_steps": 9}}, "resume changes no limit"),
+        ({"action": "abort", "budget": {}}, "abort changes no limit"),
+    ],
+)
+def test_nothing_but_extend_takes_a_budget_and_it_takes_one(more: JsonObject, said: str) -> None:
+    """Whoever believes that limits were raised is told that they weren't."""
+    assert said in refusal("resolution", sent({"request_id": "req-1", **more}))

@@ -113,7 +113,7 @@ def test_a_message_is_quoted_not_believed() -> None:
     assert message_line(an_approval()) == "judge approve req-1, says alice"
     assert message_line(an_approval(decision="reject")) == "judge reject req-1, says alice"
     assert message_line(an_answer()) == "judge answer req-1: the blue one"
-    assert message_line(a_resolution("extend")) == "judge extend req-1"
+    assert message_line(a_resolution("extend", budget={"max_steps": 9})) == "judge extend req-1"
 
 
 PROOF = Proof(
@@ -143,7 +143,11 @@ def judged(**changes: object) -> Verdict:
             "req-1 refused: wrong_group, says alice",
         ),
         (an_answer(), judged(), "req-1 answered"),
-        (a_resolution("extend", by="dana"), judged(), "req-1 extended by dana"),
+        (
+            a_resolution("extend", budget={"max_steps": 9}, by="dana"),
+            judged(),
+            "req-1 extended by dana",
+        ),
     ],
 )
 def test_a_verdict_says_what_became_of_a_message(

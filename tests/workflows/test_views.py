@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
+from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.calls import ToolSuccess
@@ -13,7 +14,15 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import replies
-from holdfast.workflows.views import PageQuery, find_status, status, transcript_page, usage
+from holdfast.workflows.sessions.views import OutcomeQuery
+from holdfast.workflows.views import (
+    PageQuery,
+    find_status,
+    read_query,
+    status,
+    transcript_page,
+    usage,
+)
 from tests.builders import (
     NOW,
     a_call,
@@ -173,3 +182,30 @@ def test_a_page_that_cant_be_is_refused(query: dict[str, int]) -> None:
     """A query is checked like all that comes from outside."""
     with pytest.raises(ValidationError):
         PageQuery.model_validate(query)
+
+
+FLAWS: list[tuple[list[JsonValue], str]] = [
+    ([{"offset": -1}], "'it': offset: Input should be greater than or equal to 0"),
+    ([{"ofset": 1}], "'it': ofset: Extra inputs are not permitted"),
+    ([{"limit": "9"}], "'it': limit: Input should be a valid integer"),
+    (["x"], "'it': the argument: Input should be an object"),
+    ([[]], "'it': the argument: Input should be an object"),
+    ([{}, {}], "'it' takes one JSON object, not 2 arguments"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), FLAWS)
+def test_what_a_query_can_t_be_asked_is_said_in_words(given: list[JsonValue], said: str) -> None:
+    """One line says what is wrong, and nothing of Python or of our classes."""
+    with pytest.raises(ApplicationError) as refused:
+        read_query("it", PageQuery, given)
+
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("given", [[], [None], [{}]])
+def test_a_query_without_an_argument_has_nothing_in_it(given: list[JsonValue]) -> None:
+    """So what has to be there is missing."""
+    assert read_query("it", PageQuery, given) == PageQuery()
+    with pytest.raises(ApplicationError, match=r"^'outcome': message_id: Field required$"):
+        read_query("outcome", OutcomeQuery, given)

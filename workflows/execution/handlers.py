@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pydantic import JsonValue
 from temporalio import workflow
 from temporalio.common import RawValue
 
@@ -72,10 +73,12 @@ class RunHandlers:
         return views.status(run.state, run.in_flight, run.longest_wait, relayed)
 
     @workflow.query
-    def pending(self, page: views.PageQuery | None = None) -> tuple[Request, ...] | PendingPage:
+    def pending(self, *page: JsonValue) -> tuple[Request, ...] | PendingPage:
         """Return the requests that wait for a person: a list, or a page of them."""
         waiting = self._run.requests
-        return views.pending(waiting) if page is None else views.pending_page(waiting, page)
+        if views.is_without_argument(page):
+            return views.pending(waiting)
+        return views.pending_page(waiting, views.read_query("pending", views.PageQuery, page))
 
     @workflow.query
     def usage(self) -> UsageReport:
@@ -83,19 +86,21 @@ class RunHandlers:
         return views.usage(self._run.state)
 
     @workflow.query
-    def transcript(self, page: views.PageQuery | None = None) -> TranscriptPage:
+    def transcript(self, *page: JsonValue) -> TranscriptPage:
         """Return a part of the transcript, of less than 1 MB."""
-        return views.transcript_page(self._run.state, page or views.PageQuery())
+        asked = views.read_query("transcript", views.PageQuery, page)
+        return views.transcript_page(self._run.state, asked)
 
     @workflow.query
-    def context(self, asked: views.ContextQuery) -> TranscriptPage:
+    def context(self, *page: JsonValue) -> TranscriptPage:
         """Return what the call of the model under way was shown, to whoever has its input."""
+        asked = views.read_query("context", views.ContextQuery, page)
         return views.context_page(self._run.state, asked)
 
     @workflow.query
-    def carryover(self, asked: views.CarryoverQuery | None = None) -> Carryover:
+    def carryover(self, *given: JsonValue) -> Carryover:
         """Return what this run leaves to one that tries it again, once it is over."""
-        run, asked = self._run, asked or views.CarryoverQuery()
+        run, asked = self._run, views.read_query("carryover", views.CarryoverQuery, given)
         begun = tuple(run.begun.values())
         left = parts.build_carryover(
             run.state, begun, run.begun_parts, workflow.now(), asked.turn, dry=asked.dry
