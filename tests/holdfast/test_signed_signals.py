@@ -208,4 +208,7 @@ async def test_who_signs_closes_a_session(client: Client, name: str, tmp_path: P
         f"{name} closes when what was said before is answered\n",
     )
     assert result["reason"] == "closed by dana: answered"
-    assert (over.code, over.err) == (1, f"holdfast: run {name!r} is over (completed)\n")
+    assert (over.code, over.err) == (
+        1,
+        f"holdfast: session {name!r} is over (completed): a message opens it again\n",
+    )
