@@ -73,8 +73,8 @@ async def ask_model(turn: int, steps: int) -> dict[str, str | int]:
     """
     Ask a model by OpenAI's SDK, streamed; it is sent what ours is.
 
-    As JSON, and events are taken as they come: to build what the SDK has types for takes it three
-    times as long as all the rest of a step.
+    As JSON, and events are taken as they come: to build what the SDK has types for takes it twice
+    as long as all the rest of a step.
     """
     from openai import AsyncStream
 
