@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.authority.basis import Basis
+from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.activities.secret_filter import SecretFilter
 from holdfast.activities.tools import ToolActivities
 from holdfast.contracts.calls import (
@@ -373,3 +374,20 @@ def test_what_a_tool_refuses_with_holds_no_secret_before_it_is_cut() -> None:
     assert SECRET not in f"{told.reason} {told.next_valid_actions}"
     assert told.reason.startswith("no ")
     assert told.next_valid_actions[1] == "go on"
+
+
+@pytest.mark.parametrize("name", [NOT_HERE, NOT_AS_DECIDED])
+def test_no_tool_says_that_its_call_has_not_begun(name: str) -> None:
+    """Only a worker does: what a tool raises under that name fails its call under another."""
+    for raised in (
+        type(name, (Exception,), {})("not begun"),
+        ApplicationError("not begun", type=name),
+        ToolCrashed(name, "not begun"),
+    ):
+        with (
+            pytest.raises(ApplicationError) as told,
+            SecretFilter(Redactor(frozenset), withholds=False),
+        ):
+            raise raised
+
+        assert (told.value.message, told.value.type) == ("not begun", f"its own {name}")
