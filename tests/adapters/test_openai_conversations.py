@@ -1,8 +1,10 @@
 """How the conversation so far reaches a model of OpenAI Responses."""
 
+from dataclasses import replace
+
 import pytest
 
-from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.adapters.openai import OpenAIAdapter, conversation_state
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall, ToolFailure
 from holdfast.contracts.errors import ModelRejected
@@ -322,3 +324,22 @@ def test_commentary_without_an_id_keeps_its_phase() -> None:
     body = OpenAIAdapter().build_request(ask(say.GOAL, turned, UserTurn(text="And?")))
 
     assert entries(body)[1] == {"role": "assistant", "content": "Hm.", "phase": "commentary"}
+
+
+@pytest.mark.parametrize(("known", "begins"), [(["c1", "c2"], 2), (["c1", "c3"], 0), (["c1"], 0)])
+def test_a_chain_goes_on_only_where_its_calls_have_our_names(
+    known: list[str], begins: int
+) -> None:
+    """A call whose id was taken has another one here: its output would find no call there."""
+    # SS-02
+    state: JsonObject = {
+        "previous_response_id": "resp_1",
+        "_pruned_before": 0,
+        "_calls": [*known],
+    }
+    asked = say.ASKED_TWICE.model_copy(update={"model": f"openai:{MODEL}"})
+    request = ask(say.GOAL, asked, say.ANSWERED, strategy="previous_response_id")
+
+    found = conversation_state.scope(replace(request, provider_state=state))
+
+    assert (found.begin, bool(found.reference)) == (begins, begins > 0)
