@@ -57,7 +57,7 @@ async def forget(client: "AsyncOpenAI", states: Sequence[JsonObject]) -> Mapping
         path = f"/responses/{quote(response, safe='')}"
         found[f"response {response}"] = await connection.delete(client, path)
     for conversation in _collect(states, "conversation_id"):
-        path = f"/conversations/{quote(conversation, safe='')}"
+        path = _path(conversation)
         await _empty(client, path)  # its items would outlive it
         found[f"conversation {conversation}"] = await connection.delete(client, path)
     return found
@@ -88,7 +88,7 @@ async def _empty(client: "AsyncOpenAI", path: str) -> None:
 
 async def _last_item(client: "AsyncOpenAI", conversation: str) -> str | None:
     """Return the id of the last item; null without one, or without the conversation."""
-    path = f"/conversations/{quote(conversation, safe='')}/items?limit=1&order=desc"
+    path = f"{_path(conversation)}/items?limit=1&order=desc"
     try:
         listed = await connection.get(client, path)
     except ConversationExpired:
@@ -98,3 +98,7 @@ async def _last_item(client: "AsyncOpenAI", conversation: str) -> str | None:
             return last
         case _:
             return None
+
+
+def _path(conversation: str) -> str:
+    return f"/conversations/{quote(conversation, safe='')}"

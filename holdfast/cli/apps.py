@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 from pydantic import JsonValue
@@ -25,6 +25,11 @@ from holdfast.tools import schema
 from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import describe_fitting
 from holdfast.trace.values import Trace
+
+_Providers: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="APP", help="The app with its server or adapter; or HOLDFAST_APP."),
+]
 
 
 def tools(
@@ -83,10 +88,7 @@ async def probe(
         str, typer.Argument(metavar="MODEL", help="The model, as an agent names it.")
     ],
     *,
-    app: Annotated[
-        str | None,
-        typer.Option(metavar="APP", help="The app with its server or adapter; or HOLDFAST_APP."),
-    ] = None,
+    app: _Providers = None,
     as_json: options.Json = False,
 ) -> None:
     """
@@ -95,8 +97,7 @@ async def probe(
     That is a dozen small requests, which its provider bills; where one keeps conversations, a
     short one is left there. Exit code 1 if something is refused, or other than it has to be.
     """
-    named = app or settings.Settings.load().app
-    adapter, name = _find_provider(model, load_app(named) if named else None)
+    adapter, name = _find_provider(model, _load_providers(app))
     report = await probe_model(adapter, name)
     if as_json:
         render.show_json(report.model_dump(mode="json"))
@@ -109,10 +110,7 @@ async def probe(
 async def forget(
     run: options.RunId,
     *,
-    app: Annotated[
-        str | None,
-        typer.Option(metavar="APP", help="The app with its server or adapter; or HOLDFAST_APP."),
-    ] = None,
+    app: _Providers = None,
     as_json: options.Json = False,
 ) -> None:
     """
@@ -127,8 +125,7 @@ async def forget(
             raise HoldfastError(
                 f"run {trace.run_id!r} isn't over: it goes on from what is kept; stop it first"
             )
-    named = app or settings.Settings.load().app
-    found = await _forget(traces, load_app(named) if named else None)
+    found = await _forget(traces, _load_providers(app))
     deleted, gone = ([name for name, was in found.items() if was is one] for one in (True, False))
     if as_json:
         render.show_json({"run_id": run, "deleted": [*deleted], "gone": [*gone]})
@@ -152,6 +149,12 @@ async def _forget(traces: Sequence[Trace], app: App | None) -> dict[str, bool]:
         if isinstance(adapter, StateKeeper):
             found.update(await adapter.forget(kept))
     return found
+
+
+def _load_providers(named: str | None) -> App | None:
+    """Return the app that is named, here or in the environment; null where none is."""
+    name = named or settings.Settings.load().app
+    return load_app(name) if name else None
 
 
 def _find_provider(model: str, app: App | None) -> tuple[ProviderAdapter, str]:

@@ -1,6 +1,6 @@
 """The spans of a run and of those that did a part of it, from the histories a server keeps."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from temporalio.client import Client, WorkflowHistory
 from temporalio.service import RPCError
@@ -38,21 +38,24 @@ async def read_with_parts(client: Client, run_id: str) -> tuple[Trace, ...]:
 
 async def _add_parts(client: Client, trace: Trace) -> tuple[Trace, ...]:
     found = (trace,)
-    for work in trace.background_tasks:
-        if work.execution:
-            part = parse_trace(work.run_id, await _fetch_part(client, work))
-            found += await _add_parts(client, part)
+    async for _, part in _read_parts(client, trace):
+        found += await _add_parts(client, part)
     return found
 
 
 async def join_spans(client: Client, trace: Trace, *, reasoning: bool) -> SpanTree:
     """Return one tree of a run that was read already."""
     parts: dict[str, SpanTree] = {}
+    async for run_id, part in _read_parts(client, trace):
+        parts[run_id] = await join_spans(client, part, reasoning=reasoning)
+    return join_parts(span_tree(trace, reasoning=reasoning), parts)
+
+
+async def _read_parts(client: Client, trace: Trace) -> AsyncGenerator[tuple[str, Trace]]:
+    """Read what began as a part of a run, each with the id that the run gave it."""
     for work in trace.background_tasks:
         if work.execution:
-            part = parse_trace(work.run_id, await _fetch_part(client, work))
-            parts[work.run_id] = await join_spans(client, part, reasoning=reasoning)
-    return join_parts(span_tree(trace, reasoning=reasoning), parts)
+            yield work.run_id, parse_trace(work.run_id, await _fetch_part(client, work))
 
 
 async def _fetch_part(client: Client, work: BackgroundTask) -> tuple[WorkflowHistory, ...]:

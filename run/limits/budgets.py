@@ -131,7 +131,7 @@ def tokens_left(budget: Limits, ledger: Ledger) -> int | None:
 
 def usage_left(budget: Limits, ledger: Ledger) -> Budget | None:
     """Return what models may still use, or null without a limit on that."""
-    rows = (row for row in LIMITS if row.name in table.USAGE_LIMITS)
+    rows = (row for row in LIMITS if row.unknown)
     left = {row.name: _read_left(row, budget, ledger, 0) for row in rows}
     given = {name: rest for name, rest in left.items() if rest}
     return Budget.model_validate(given) if given else None

@@ -26,7 +26,8 @@ class LimitRow:
     One limit of a run. What ends a run, what its parts get and what they cost it follow from here.
 
     `used` reads from a ledger how many `unit` were used, null where nobody knows, and `unknown`
-    says why not. `otherwise` is what to do if not to raise it.
+    says why not: of what models use, with a reply or without. `otherwise` is what to do if not to
+    raise it.
     """
 
     name: str
@@ -40,9 +41,6 @@ class LimitRow:
 def _read_tokens(count: Callable[[CallUsage], int]) -> Counter:
     return lambda ledger: count(ledger.usage) if ledger.usage.tokens_known else None
 
-
-USAGE_LIMITS = ("max_tokens", "max_input_tokens", "max_output_tokens", "max_cost")
-"""The limits that attempts of a model use up which bring no reply."""
 
 _UNCOUNTED = "a model that was used doesn't say how much it used"
 _UNPRICED = "a model or hosted tool that was used has no known price"
