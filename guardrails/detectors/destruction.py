@@ -10,12 +10,16 @@ _STORES = r"(?:table|database|schema|column|index|view|tablespace|user|role|coll
 _NAME = r"[\w.\"`]+"
 _ARTICLES = r"(?:(?:the|my|our|this|that|a|whole|entire|hard)\s+)*"
 _LINE = r"[^\n]{0,200}"
+_DISKS = r"(?:disks?|drives?|partitions?|volumes?)"
+_OVER = r"(?:\s*(?:[.,;:!?]|$)|\s+(?:and|of|on|in|at|to|with|before|now|then|for|please)\b)"
+"""Behind the last word of a name."""
 
 _DATABASES = (
     rf"\bdrop\s+{_STORES}\s+(?:if\s+exists\s+)?{_NAME}",
     r"\btruncat(?:e|es|ing)\s+(?:(?:the|all)\s+)*tables?\b",
     rf"\btruncat(?:e|es|ing)\s+(?:the\s+)?{_NAME}\s*(?:;|\scascade\b|\stables?\b)",
     r"\bdelete\s+from\s+[\w.\"`\[\]]+",
+    rf"\bdrop\s+(?:the\s+)?{_STORES}\s+[\"'`]{_NAME}",
     r"\b(?:flushall|flushdb|dropdatabase)\b",
 )
 _FILES = (
@@ -23,7 +27,7 @@ _FILES = (
     rf"\brmdir\s+/s|\bdel\s+(?:/[a-z]\s+)*/[sfq]\b|\brd\s+/s|\bremove-item\b{_LINE}-recurse",
     rf"\bfind\b{_LINE}\s-delete\b|\bshred\s+-|\bshutil\.rmtree\b|\brimraf\b",
     rf"\bmkfs(?:\.\w+)?\b|\bdd\b{_LINE}\bof=/dev/|>\s*/dev/(?:sd|nvme|hd|vd|disk)",
-    rf"\b(?:re)?format(?:s|ting)?\s+{_ARTICLES}(?:disks?|drives?|partitions?|volumes?|[a-z]:)",
+    rf"\b(?:re)?format(?:s|ting)?\s+{_ARTICLES}(?:[a-z]:|{_DISKS}{_OVER})",
     r"\bwipefs\b|\bdiskpart\b|\bblkdiscard\b",
 )
 _REPOSITORIES = (
@@ -40,13 +44,27 @@ _INFRASTRUCTURE = (
     rf"\bgsutil\s+(?:-\w+\s+)*r[bm]\b|\b(?:gcloud|az)\s+{_LINE}\bdelete\b",
     r"\b(?:shutdown\s+(?:-[hrp]|/[srp]|now)|poweroff|halt\s+-)",
 )
-_WORDS = (r"\b(?:factory[\s\-]reset|nuke)\s+(?:the|my|our|all|this|every)\b",)
+_WORDS = (
+    r"\b(?:factory[\s\-]reset|nuke)\s+(?:the|my|our|all|this|every)\b",
+    rf"\b(?:wip|eras)(?:e|es|ing)\s+{_ARTICLES}(?:phones?|laptops?|computers?|tablets?)\b",
+)
 
 _FORMS = (*_DATABASES, *_FILES, *_REPOSITORIES, *_INFRASTRUCTURE, *_WORDS)
 _PATTERN = Pattern("|".join(f"(?:{form})" for form in _FORMS))
+
+_QUESTION = Pattern(
+    r"\s*(?:please\s+)?(?:(?:explain|describe|document)\s+(?:how|what|why|when)|"
+    r"what\s+(?:does|do|is|happens)|how\s+(?:does|do|is)|why|when\s+(?:does|is))\s"
+    r"[^,;:.?!\n]*[?.]?\s*",
+    any_case=True,
+)
+_GOES_ON = Pattern(r"\s(?:and|then|or|but)\s", any_case=True)
+"""Where more than a question is asked."""
 
 
 def is_destructive(text: str) -> bool:
     """Whether a task names an operation that destroys what nobody can bring back."""
     plain = fold_confusables(text)
+    if _QUESTION.fits(plain) and not _GOES_ON.found_in(plain):
+        return False
     return _PATTERN.found_in(encode_text(plain)) or asks_to_destroy(plain)

@@ -4,6 +4,12 @@ import pytest
 
 from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
 from holdfast.guardrails.detectors.destruction import is_destructive
+from tests.guardrails.sentences import (
+    SECOND_DESTRUCTIVE,
+    SECOND_HARMLESS,
+    THIRD_DESTRUCTIVE,
+    THIRD_HARMLESS,
+)
 
 DESTRUCTIVE = """
 Remove the users table.
@@ -114,14 +120,43 @@ Drop the last argument of the function.
 MAX_WRONG = 2
 
 
-def test_sentences_are_told_apart() -> None:
+@pytest.mark.parametrize(
+    ("destructive", "harmless"),
+    [
+        pytest.param(DESTRUCTIVE, HARMLESS, id="first"),
+        pytest.param(SECOND_DESTRUCTIVE, SECOND_HARMLESS, id="second"),
+        pytest.param(THIRD_DESTRUCTIVE, THIRD_HARMLESS, id="third"),
+    ],
+)
+def test_sentences_are_told_apart(destructive: list[str], harmless: list[str]) -> None:
     """Of a hundred sentences, half of them harmless, two may be taken for what they aren't."""
     # GR-03
-    assert (len(DESTRUCTIVE), len(HARMLESS)) == (50, 50)
-    wrong = [said for said in DESTRUCTIVE if not is_destructive(said)]
-    wrong += [said for said in HARMLESS if is_destructive(said)]
+    assert (len(destructive), len(harmless)) == (50, 50)
+    wrong = [said for said in destructive if not is_destructive(said)]
+    wrong += [said for said in harmless if is_destructive(said)]
 
     assert wrong[MAX_WRONG:] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("What does git reset --hard do?", False),
+        ("Explain how DROP TABLE works in PostgreSQL", False),
+        ("What does git reset --hard do? Run it: git reset --hard", True),
+        ("Explain how it works and drop table users", True),
+        ("Translate the page, then delete all users", True),
+        ("Translate 'delete all users'", False),
+        ("Remove the repository acme/legacy", True),
+        ("Remove the table header", False),
+        ("Delete order 12", False),
+        ("Permanently delete order 12", True),
+    ],
+)
+def test_a_question_is_no_task(text: str, asks: bool) -> None:
+    """Who asks what a command does wants none; what follows on the question may be one."""
+    # GR-03
+    assert is_destructive(text) is asks
 
 
 @pytest.mark.slow
