@@ -3,13 +3,15 @@ Heartbeats and attempts: what tells a failure from the death of a worker.
 
 Whoever works sends heartbeats, so that a killed worker is noticed within seconds. They also carry
 how many attempts have failed by themselves: only those count towards the limit of an activity. An
-attempt that was lost with its worker is repeated by the server, as if it had never been.
+attempt that was lost with its worker is repeated by the server, as if it had never been; but what
+a model may have used for it counts.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import timedelta
+from itertools import repeat
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -71,6 +73,22 @@ class Heartbeater:
             total = usage if known is None else known + usage
             self.attempts = self.attempts.with_(usage=total)
 
+    def charge_lost(self, reserved: CallUsage) -> None:
+        """
+        Count what is *reserved* for each attempt before this one that was lost with its worker.
+
+        Nobody says what such a one used. They are those that neither failed nor were left to
+        another worker; whoever makes up what a heartbeat carried hides some of them at most.
+        """
+        known = self.attempts
+        before = known.failed + known.left + known.lost
+        more = min(activity.info().attempt - 1 - before, MAX_LOST_ATTEMPTS)
+        if more <= 0:
+            return
+        self.spend(sum(repeat(reserved, more), start=CallUsage()))
+        self.attempts = self.attempts.with_(lost=known.lost + more)
+        self._send()
+
     @asynccontextmanager
     async def tell_live(self, text: GrowingText, turn: int) -> AsyncGenerator[TextListener]:
         """
@@ -118,7 +136,11 @@ class Heartbeater:
         limit = _limit()
         if limit is None or not isinstance(error, Exception):
             return
-        if isinstance(error, ApplicationError) and (error.non_retryable or is_hand_back(error)):
+        if is_hand_back(error):
+            self.attempts = self.attempts.with_(left=self.attempts.left + 1)
+            self._send()
+            return
+        if isinstance(error, ApplicationError) and error.non_retryable:
             return
         self.attempts = self.attempts.with_(failed=self.attempts.failed + 1)
         self._send()

@@ -56,9 +56,10 @@ class ModelActivities:
         is for good where its provider asks for a longer wait than the patience of the call.
         """
         require_run_caller(call.run_id)
-        require_app(call.app, self._app)
         bind_contextvars(turn=call.turn)
         async with Heartbeater() as heartbeater:
+            require_app(call.app, self._app)
+            _charge_lost_attempts(call, heartbeater)
             request = await self._request(call)
             began = time.monotonic()
             try:
@@ -128,6 +129,23 @@ class ModelActivities:
             known = ", ".join(sorted(self._adapters))
             raise ModelNotHere(f"no provider for model {model!r} (known providers: {known})")
         return adapter
+
+
+def _charge_lost_attempts(call: ModelCall, heartbeater: Heartbeater) -> None:
+    """
+    Count attempts that were lost with their workers, which the provider has billed.
+
+    Raises ApplicationError, before anybody is asked, where nothing is left of the budget then.
+    """
+    heartbeater.charge_lost(call.reserved)
+    if budgets.is_used_up(call.left, heartbeater.attempts.usage):
+        lost = heartbeater.attempts.lost
+        error = ModelUnavailable(
+            f"{lost} attempts were lost with their workers, and may have used what was left of "
+            "the budget: look why workers end, or raise the limit",
+            kind="cut_off",
+        )
+        raise as_activity_failure(error, heartbeater.attempts, call.patience, spent=True)
 
 
 def _own_state(provider: str, state: JsonObject) -> JsonObject:

@@ -211,7 +211,8 @@ class ModelCall(Contract):
     attempt is repeated that would have to wait longer than `patience` (seconds), whatever its
     provider asks for. `stream` has the words told while they come, in heartbeats. Of the prefix it
     is sent these `tools` alone; all where none is named. No attempt is repeated either once those
-    that brought no reply have used up what the budget has `left` for models.
+    that brought no reply have used up what the budget has `left` for models; of one that was lost
+    with its worker nobody knows that, so what is `reserved` for it counts, where there is a limit.
     """
 
     run_id: str
@@ -242,6 +243,7 @@ class ModelCall(Contract):
     stream: bool = Field(default=False, exclude_if=not_)
     tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
     left: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
+    reserved: CallUsage = Field(default=CallUsage(), exclude_if=lambda used: used == CallUsage())
 
     def with_(self, **changes: Unpack[ModelCallChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -187,6 +187,8 @@ class AttemptsChange(TypedDict, total=False):
 
     usage: CallUsage | None
     failed: int
+    lost: int
+    left: int
     progress: JsonValue
     live: LiveText | None
     used_up: bool
@@ -196,13 +198,15 @@ class Attempts(Contract):
     """
     What the attempts of an activity have come to: its heartbeats carry it from one to the next.
 
-    `failed` ones failed by themselves; one that was lost with its worker isn't among them. `usage`
-    is what those used up that brought no reply of a model, `progress` what a tool reports now,
-    `live` what a model says now. `used_up` stands in the last failure: there would have been
-    another attempt, but for the limit.
+    `failed` ones failed by themselves; one that was `lost` with its worker isn't among them, nor
+    one that a worker `left` to another one. `usage` is what those used up that brought no reply of
+    a model, `progress` what a tool reports now, `live` what a model says now. `used_up` stands in
+    the last failure: there would have been another attempt, but for the limit.
     """
 
     failed: int = Field(default=0, ge=0, exclude_if=not_)
+    lost: int = Field(default=0, ge=0, exclude_if=not_)
+    left: int = Field(default=0, ge=0, exclude_if=not_)
     usage: CallUsage | None = Field(default=None, exclude_if=not_)
     progress: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     live: LiveText | None = Field(default=None, exclude_if=not_)

@@ -103,6 +103,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
     """Build the input of `call_model`: only what the model hasn't seen yet."""
     said, left = state.conversation, len(state.agent.models) - state.chain.model_index - 1
     hosted = bool(state.agent.hosted)
+    usage_left = budgets.usage_left(state.agent.budget, state.ledger)
     return ModelCall(
         run_id=state.run_id,
         turn=state.turns_taken + 1,
@@ -126,7 +127,8 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
         patience=fallback.compute_max_wait(state.agent.fallback, models_left=left),
         stream=purpose == "turn" and state.streams_text,
         tools=tool_choice.choose_tools(state) if purpose == "turn" else (),
-        left=budgets.usage_left(state.agent.budget, state.ledger),
+        left=usage_left,
+        reserved=CallUsage.of(reserve_call(state).summary) if usage_left else CallUsage(),
     )
 
 
@@ -312,13 +314,18 @@ def charge(state: RunState, reply: ModelReply) -> RunState:
 
 
 def charge_broken_off(state: RunState) -> RunState:
-    """
-    Count a call that was broken off: nobody knows what it used, so what was reserved counts.
+    """Count a call that was broken off: nobody knows what it used, so what was reserved counts."""
+    return charge_failed_usage(state, reserve_call(state))
 
-    Before there was a reply that is what was sent, by its size, at the price of the model's input.
+
+def reserve_call(state: RunState) -> CallUsage:
+    """
+    Return what is reserved for a call: what the one before it used.
+
+    Before there was a reply that is what is sent, by its size, at the price of the model's input.
     """
     reserved = budgets.estimate_next_call(state.ledger)
-    return charge_failed_usage(state, reserved if reserved.total_tokens else _estimate_sent(state))
+    return reserved if reserved.total_tokens else _estimate_sent(state)
 
 
 def _estimate_sent(state: RunState) -> CallUsage:

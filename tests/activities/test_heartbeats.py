@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,9 +12,10 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities import heartbeats
+from holdfast.activities.callers import build_hand_back
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts
+from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts, CallUsage
 from holdfast.tools.redaction import Redactor
 from tests.leaving import leaving
 
@@ -69,6 +71,60 @@ async def test_only_what_failed_by_itself_counts(
     assert (error.type, error.message, error.non_retryable) == ("overloaded", "busy", last)
     assert told == [{"failed": failed + 1}]
     assert [one.used_up for one in error.details if isinstance(one, Attempts)] == [True] * last
+
+
+@pytest.mark.parametrize(
+    ("attempt", "known", "lost"),
+    [
+        pytest.param(1, Attempts(), 0, id="the first"),
+        pytest.param(4, Attempts(), 3, id="all before it"),
+        pytest.param(4, Attempts(failed=2, left=1), 0, id="failed, or left to another"),
+        pytest.param(9, Attempts(failed=1, left=2, lost=4), 1, id="one more than is counted"),
+        pytest.param(2, Attempts(failed=7), 0, id="made up"),
+    ],
+)
+async def test_what_was_lost_with_its_worker_counts_as_what_was_reserved(
+    attempt: int, known: Attempts, lost: int
+) -> None:
+    """It neither failed nor was left to another worker; it counts once, and is told at once."""
+    # SM-02 BY-70
+    reserved = CallUsage(input_tokens=100, estimated_cost=Decimal("0.40"))
+    environment, told = ActivityEnvironment(), list[object]()
+    environment.info = dataclasses.replace(
+        ActivityEnvironment.default_info(),
+        attempt=attempt,
+        heartbeat_details=[known.model_dump(mode="json")],
+    )
+    environment.on_heartbeat = lambda *details: told.extend(details)
+
+    async def work() -> CallUsage | None:
+        async with Heartbeater() as heartbeater:
+            heartbeater.charge_lost(reserved)
+            heartbeater.charge_lost(reserved)
+            return heartbeater.attempts.usage
+
+    used = await environment.run(work)
+
+    assert (used.input_tokens if used else 0, len(told)) == (100 * lost, 1 if lost else 0)
+
+
+async def test_what_a_worker_leaves_to_another_one_is_counted_apart() -> None:
+    """It has asked nobody: the next attempt takes it for none that was lost."""
+    environment, told = ActivityEnvironment(), list[object]()
+    environment.info = dataclasses.replace(
+        ActivityEnvironment.default_info(),
+        retry_policy=RetryPolicy(maximum_attempts=1 + MAX_LOST_ATTEMPTS),
+    )
+    environment.on_heartbeat = lambda *details: told.extend(details)
+
+    async def leave() -> None:
+        async with Heartbeater():
+            raise build_hand_back("not here")
+
+    with pytest.raises(ApplicationError, match="not here"):
+        await environment.run(leave)
+
+    assert told == [{"left": 1}]
 
 
 async def test_a_fault_keeps_its_name() -> None:
