@@ -202,7 +202,12 @@ async def _find_earlier(run: Run, *, forked: bool) -> tuple[Trace, str]:
 
 
 async def _start_under_next_id(holdfast: Holdfast, brief: RunInput, run: str, queue: str) -> Run:
-    """Start a run under the first of RUN-retry-1, -2, ... or RUN-fork-1, ... that no run has."""
+    """
+    Start a run under the first of RUN-retry-1, -2, ... or RUN-fork-1, ... that no run has.
+
+    Raises HoldfastError where one of these tries the same run again already: neither would know
+    what the other did. Forks are alternatives, of which there may be several.
+    """
     word = "fork" if brief.retry_of and brief.retry_of.turn else "retry"
     begins, _, number = run.rpartition(f"-{word}-")
     stem = begins if begins and number.isdecimal() else run
@@ -212,7 +217,23 @@ async def _start_under_next_id(holdfast: Holdfast, brief: RunInput, run: str, qu
             raise HoldfastError(f"{fresh!r} is too long for an id: choose an --id")
         with suppress(WorkflowAlreadyStartedError):
             return await holdfast.start_with(brief, fresh, queue)
+        if word == "retry" and await _is_retry_of(holdfast.run(fresh), run):
+            again = screen.command("retry", fresh)
+            raise HoldfastError(
+                f"run {run!r} was tried again as {fresh!r}, and another one wouldn't know what "
+                f"that did: '{again}' goes on with it once it is over, or choose an --id"
+            )
     raise HoldfastError(f"there are {MAX_NUMBERED_RETRIES} such runs of {run!r}: choose an --id")
+
+
+async def _is_retry_of(taken: Run, run: str) -> bool:
+    """Whether a run, if it is one, tries another one again, of the same id at least."""
+    try:
+        brief = read_trace(await taken.history()).brief
+    except HoldfastError:
+        return False
+    earlier = brief.retry_of if brief else None
+    return earlier is not None and earlier.turn is None and earlier.run_id == run
 
 
 async def _follow(

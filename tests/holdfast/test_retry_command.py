@@ -57,7 +57,7 @@ async def test_a_run_is_tried_again(client: Client, name: str) -> None:
         again = await holdfast("retry", name, "--actor", "dana")
         shown = await holdfast("show", f"{name}-retry-1")
         data = await holdfast("show", f"{name}-retry-1", "--json")
-        requeued = await holdfast("requeue", name, "--actor", "dana")
+        requeued = await holdfast("requeue", name, "--actor", "dana", "--id", f"{name}-again")
         spans = await holdfast("trace", f"{name}-retry-1", "--json")
         earlier = await holdfast("show", name, "--json")
         replayed = await holdfast("replay", f"{name}-retry-1")
@@ -85,9 +85,10 @@ async def test_each_retry_has_the_next_free_number(client: Client, name: str) ->
     async with working(client):
         await holdfast("run", "adder", "fail always", "--id", name)
         first = await holdfast("retry", name, "--detach")
+        await client.get_workflow_handle(f"{name}-retry-1").result()
         await holdfast("retry", name, "--id", f"{name}-by-hand")
         third = await holdfast("retry", f"{name}-by-hand", "--detach", "--json")
-        ended = await holdfast("retry", name)
+        ended = await holdfast("retry", f"{name}-retry-1")
         fourth = await holdfast("retry", f"{name}-retry-2", "--detach")
         taken = await holdfast("retry", name, "--id", name)
 
@@ -96,6 +97,25 @@ async def test_each_retry_has_the_next_free_number(client: Client, name: str) ->
     assert ended.code == 1
     assert fourth.out == f"{name}-retry-3\n"
     assert taken.err.startswith(f"holdfast: there is a run {name!r} already: ")
+
+
+async def test_two_who_try_a_run_again_start_one(client: Client, name: str) -> None:
+    """At once or one after the other: the second is told which it is, and may want another one."""
+    # BY-20 BY-64
+    async with working(client):
+        await holdfast("run", "adder", "add", "--id", name)
+        both = await asyncio.gather(*(holdfast("retry", name, "--detach") for _ in range(2)))
+        await client.get_workflow_handle(f"{name}-retry-1").result()
+        later = await holdfast("requeue", name)
+        begun = [one async for one in client.list_workflows(f"WorkflowId = '{name}-retry-2'")]
+        wanted = await holdfast("retry", name, "--id", f"{name}-beside")
+
+    assert sorted(one.code for one in both) == [0, 1]
+    assert (later.code, begun) == (1, [])
+    assert later.err.startswith(
+        f"holdfast: run {name!r} was tried again as '{name}-retry-1', and another one wouldn't "
+    )
+    assert wanted.code == 0
 
 
 async def test_what_is_not_tried_again(client: Client, name: str) -> None:
