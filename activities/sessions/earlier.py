@@ -1,5 +1,6 @@
 """Sessions that were closed without an archive: their old executions know how they were left."""
 
+from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import Protocol
 
@@ -29,6 +30,12 @@ MAX_FAILED_EXECUTIONS = 20
 
 NEVER_BEGAN = "never began"
 """What an execution says of itself that had an input which it couldn't use."""
+
+_NEVER_TAKEN = "before WorkflowTaskStarted"
+"""What a server says of an execution that was over before any worker took it."""
+
+_MAX_REMEMBERED = 100_000
+"""Executions that have left nothing; when there are more, it begins anew."""
 
 
 class ListedExecution(Protocol):
@@ -73,11 +80,16 @@ class TemporalEarlierSessions:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._never_taken = set[str]()
 
     async def find(
         self, session_id: str, own: str, archived: ArchivedSession | None
     ) -> tuple[Execution, ...]:
-        """Return those that know more than what was *archived*, the latest first."""
+        """
+        Return those that know more than what was *archived*, the latest first.
+
+        Those that never began are asked once: anybody may start any number of them.
+        """
         query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
         # Those that were refused have failed: however many there are, they hide no others.
         found = [
@@ -91,7 +103,9 @@ class TemporalEarlierSessions:
         return tuple(
             Execution(session_id, one.run_id)
             for one in found
-            if one.run_id != own and knows_more(one, archived)
+            if one.run_id != own
+            and one.run_id not in self._never_taken
+            and knows_more(one, archived)
         )
 
     async def _is_over(self, execution: Execution) -> bool:
@@ -108,8 +122,8 @@ class TemporalEarlierSessions:
         """Return how one was left; raises ApplicationError where that can't be told yet."""
         if not await self._is_over(execution):
             return None
-        digests = await find_last_digests(self._client, execution)
-        for digest in ("", *digests):
+        proven = False
+        async for digest in self._list_proofs(execution):
             try:
                 return await self._client.get_workflow_handle(
                     execution.run_id, run_id=execution.id
@@ -124,17 +138,33 @@ class TemporalEarlierSessions:
                     return None
                 if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
+                proven = bool(digest)
             except RPCError as error:
-                if error.status is RPCStatusCode.NOT_FOUND or not await has_begun(
-                    self._client, execution
-                ):
+                if await self._left_nothing(execution, error):
                     return None
                 raise ApplicationError(f"nobody says how it was left: {error}") from None
-        if not digests:
+        if not proven:
             return None
         raise ApplicationError(
             f"session {execution.run_id!r} withholds what its models said", type="InvalidInput"
         )
+
+    async def _list_proofs(self, execution: Execution) -> AsyncGenerator[str]:
+        """Yield nothing first, and then what only a reader of its history has."""
+        yield ""
+        for digest in await find_last_digests(self._client, execution):
+            yield digest
+
+    async def _left_nothing(self, execution: Execution, error: RPCError) -> bool:
+        """Whether an execution that can't be asked never began, or isn't there any more."""
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return True
+        if _NEVER_TAKEN in str(error):
+            if len(self._never_taken) >= _MAX_REMEMBERED:
+                self._never_taken.clear()
+            self._never_taken.add(execution.id)
+            return True
+        return not await has_begun(self._client, execution)
 
 
 def knows_more(one: ListedExecution, archived: ArchivedSession | None) -> bool:

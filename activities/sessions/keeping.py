@@ -1,5 +1,6 @@
 """The activities that open a session again, and that archive it."""
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -24,6 +25,9 @@ from holdfast.event_log import log
 from holdfast.run.sessions.messages import describe_other_agent
 
 _STATE = "session.json"
+
+MAX_READ_AT_ONCE = 32
+"""Executions of a session that are asked at the same time how they were left."""
 
 
 class SessionActivities:
@@ -59,9 +63,18 @@ class SessionActivities:
         """Return it from the archive, unless a later execution was ended and didn't get there."""
         archived = await self._read(session_id)
         own = find_calling_execution().id
-        for execution in await self._earlier.find(session_id, own, archived):
-            if (left := await self._earlier.read(execution)) is not None:
-                return left
+        earlier, at_once = await self._earlier.find(session_id, own, archived), 1
+        while earlier:
+            some, earlier = earlier[:at_once], earlier[at_once:]
+            for left in await asyncio.gather(
+                *map(self._earlier.read, some), return_exceptions=True
+            ):
+                if isinstance(left, BaseException):
+                    raise left
+                if left is not None:
+                    return left
+            # Mostly the latest knows it all; what never began may be there in any number.
+            at_once = min(2 * at_once, MAX_READ_AT_ONCE)
         return archived
 
     async def _read(self, session_id: str) -> ArchivedSession | None:

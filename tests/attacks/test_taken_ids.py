@@ -8,11 +8,16 @@ import pytest
 from temporalio.client import WorkflowFailureError
 
 from holdfast import App
+from holdfast.activities.callers import Execution
+from holdfast.activities.sessions import earlier
 from holdfast.activities.sessions.archive import DirectoryArchive
-from holdfast.activities.sessions.earlier import MAX_FAILED_EXECUTIONS
+from holdfast.activities.sessions.earlier import MAX_FAILED_EXECUTIONS, TemporalEarlierSessions
+from holdfast.activities.sessions.keeping import MAX_READ_AT_ONCE, SessionActivities
 from holdfast.client import Holdfast
 from holdfast.client.archiving import ArchiveSweep
+from holdfast.contracts.sessions.archive import ArchivedSession, LoadedSession, LoadSession
 from holdfast.testing import call, say
+from tests.asking import in_run
 from tests.holdfast.unreadable import start_unreadable
 from tests.running import Runs
 from tests.sample import scripted
@@ -79,3 +84,63 @@ async def test_what_no_worker_took_keeps_no_session_closed(
 
     assert "there is no session" in str(refused.value.cause)
     assert answer == "one + two"
+
+
+async def _read_nothing(*_: object) -> tuple[str, ...]:
+    raise AssertionError("a history was read")
+
+
+async def test_what_never_began_is_asked_once_and_its_history_is_not_read(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Starts cost nothing, and signals make each as long as its starter likes."""
+    # SE-02
+    monkeypatch.setattr(earlier, "find_last_digests", _read_nothing)
+    monkeypatch.setattr(earlier, "has_begun", _read_nothing)
+    name, sessions = f"taken-{runs.queue}", TemporalEarlierSessions(runs.client)
+    for _ in range(3):
+        started = await runs.client.start_workflow(
+            "AgentSession", {"agent": "it"}, id=name, task_queue=f"{runs.queue}-nobody"
+        )
+        await started.signal("message", {"text": "x" * 100_000})
+        await started.terminate()
+    while len(found := await sessions.find(name, "", None)) < 3:  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.1)
+    left = [await sessions.read(one) for one in found]
+    again = await sessions.find(name, "", None)
+
+    assert left == [None, None, None]
+    assert again == ()
+
+
+class _ManyEarlier:
+    """Executions of a session of which none left anything, and how many are asked at once."""
+
+    def __init__(self, count: int) -> None:
+        self.most, self.asked, self._count, self._asking = 0, 0, count, 0
+
+    async def find(
+        self, session_id: str, own: str, archived: ArchivedSession | None
+    ) -> tuple[Execution, ...]:
+        return tuple(Execution(session_id, f"e{number}") for number in range(self._count))
+
+    async def read(self, execution: Execution) -> ArchivedSession | None:
+        self.asked += 1
+        self._asking += 1
+        self.most = max(self.most, self._asking)
+        await asyncio.sleep(0)
+        self._asking -= 1
+        return None
+
+
+async def test_any_number_of_starts_in_the_name_of_a_session_is_asked_at_once() -> None:
+    """One by one a thousand and some would take longer than an attempt has, and so for good."""
+    # SE-02
+    many = _ManyEarlier(1_500)
+    found = await in_run("talk").run(
+        SessionActivities(None, many).load_session,
+        LoadSession(session_id="talk", agent="it", tenant="acme"),
+    )
+
+    assert found == LoadedSession()
+    assert (many.asked, many.most) == (1_500, MAX_READ_AT_ONCE)
