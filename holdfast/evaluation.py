@@ -6,8 +6,8 @@ from holdfast import histories
 from holdfast.adapters.scripted import Reply
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
+from holdfast.trace.entries import Call, Turn
 from holdfast.trace.reader import read_trace
-from holdfast.trace.values import Call, Turn
 
 
 def recorded(path: Path) -> list[Reply]:

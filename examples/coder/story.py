@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from examples.coder.app import REPOSITORY
 from examples.coder.script import Ran
 from holdfast.contracts.calls import ToolCall, ToolFailure, ToolSuccess
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
-from holdfast.trace.values import AuditLine, Call, Entry, Trace, Turn
+from holdfast.trace.entries import AuditLine, BackgroundTask, Call, Entry, GuardrailRun, Turn
+from holdfast.trace.values import Trace
 
 Kind: TypeAlias = Literal[
     "plan", "edit", "check failed", "check passed", "went back", "blocked", "answer"

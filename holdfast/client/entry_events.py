@@ -24,11 +24,10 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
 from holdfast.contracts.guardrails import WITHHELD, Layer
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
+from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun
 from holdfast.trace.errands import describe_exit, has_failure
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
-from holdfast.trace.values import AuditLine, Entry
 
 _TOLD_ELSEWHERE = {
     "message",

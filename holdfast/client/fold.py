@@ -23,12 +23,12 @@ from holdfast.contracts.control import Approach
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 from holdfast.histories import Recorded
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
+from holdfast.trace.entries import BackgroundTask, Entry, GuardrailRun, Turn
 from holdfast.trace.payloads import read_time
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.released import redact_entry
 from holdfast.trace.requests import MessageTrace, RequestTrace
-from holdfast.trace.values import Entry, Trace, Turn
+from holdfast.trace.values import Trace
 
 
 class _Counted(NamedTuple):

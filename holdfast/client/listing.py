@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
-from pydantic import TypeAdapter
 from temporalio.client import (
     Client,
     WorkflowExecution,
@@ -38,8 +37,6 @@ _WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"
 
 _UNKNOWN = "AgentTenant IS NULL"
 
-_INPUT = TypeAdapter(RunInput)
-_RESULT = TypeAdapter(RunResult)
 
 STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
 
@@ -292,7 +289,7 @@ async def _read_result(client: Client, execution: WorkflowExecution) -> RunResul
     handle = client.get_workflow_handle(
         execution.id, run_id=execution.run_id, result_type=RawValue
     )
-    return read_answer(execution.id, await handle.result(), _RESULT)
+    return read_answer(execution.id, await handle.result(), RunResult)
 
 
 async def _read_input(client: Client, execution: WorkflowExecution) -> RunInput | None:
@@ -301,5 +298,5 @@ async def _read_input(client: Client, execution: WorkflowExecution) -> RunInput 
     codec = client.data_converter.payload_codec
     async for event in handle.fetch_history_events(page_size=1):
         payloads = [*event.workflow_execution_started_event_attributes.input.payloads]
-        return decode(await codec.decode(payloads) if codec else payloads, _INPUT)
+        return decode(await codec.decode(payloads) if codec else payloads, RunInput)
     return None

@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-from pydantic import TypeAdapter
 from temporalio.api.common.v1 import Payload, WorkflowExecution
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
@@ -20,8 +19,6 @@ from holdfast.trace.payloads import decode
 
 LIVE_SECONDS = 1.0
 """Seconds between two looks at what passes."""
-
-_ATTEMPTS = TypeAdapter(Attempts)
 
 
 class LiveSource(Protocol):
@@ -99,7 +96,7 @@ class LiveFeed:
         payloads: Iterable[Payload] = activity.heartbeat_details.payloads
         if (codec := self._client.data_converter.payload_codec) is not None:
             payloads = await codec.decode([*payloads])
-        return decode([*payloads], _ATTEMPTS) or Attempts()
+        return decode([*payloads], Attempts) or Attempts()
 
 
 _FEEDS: WeakKeyDictionary[Client, dict[str, LiveFeed]] = WeakKeyDictionary()

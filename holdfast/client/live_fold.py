@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType as HistoryEventType
 from temporalio.api.history.v1 import HistoryEvent
 
@@ -77,9 +77,6 @@ class _Work(NamedTuple):
     begun: _Begun
 
 
-_BEGUN = TypeAdapter(_Begun)
-
-
 class LiveFold:
     """
     One run while its history and what its activities tell are read.
@@ -132,7 +129,7 @@ class LiveFold:
 
     def _begin(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
-        begun = decode(scheduled.input.payloads, _BEGUN)
+        begun = decode(scheduled.input.payloads, _Begun)
         if begun is not None and (begun.stream or begun.call_id):
             self._under_way[scheduled.activity_id] = _Work(event.event_id, begun)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.client import (
     Client,
@@ -20,7 +20,7 @@ from holdfast.contracts.errors import HoldfastError, NoWorker
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.trace.payloads import decode
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound=BaseModel)
 
 START_A_WORKER = "start one with 'holdfast dev APP' or 'holdfast worker APP'"
 
@@ -62,7 +62,7 @@ def describe_end(found: WorkflowExecutionDescription) -> str:
     return f"run {over}"
 
 
-def read_answer(run: str, said: RawValue, type: TypeAdapter[Answer]) -> Answer:
+def read_answer(run: str, said: RawValue, type: type[Answer]) -> Answer:
     """
     Read what somebody says for a run: anybody may, on a queue of their own.
 
@@ -78,7 +78,7 @@ async def ask(
     client: Client,
     run: tuple[str, str | None],
     name: str,
-    type: TypeAdapter[Answer],
+    type: type[Answer],
     *arguments: JsonObject,
 ) -> Answer:
     """

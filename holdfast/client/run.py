@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Literal, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -50,13 +50,8 @@ from holdfast.contracts.signals import (
     SuspensionSignal,
 )
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound=BaseModel)
 
-_PENDING = TypeAdapter(PendingPage)
-_STATUS = TypeAdapter(StatusReport)
-_USAGE = TypeAdapter(UsageReport)
-_RESULT = TypeAdapter(RunResult)
-_OUTCOME = TypeAdapter(MessageOutcome)
 
 _MAX_PAGES = 1_000  # whoever answers in a run's place may have no end
 
@@ -87,17 +82,17 @@ class Run:
 
     async def status(self) -> StatusReport:
         """Return where the run stands. One that is over is asked for its `result` instead."""
-        return await self.query("status", _STATUS)
+        return await self.query("status", StatusReport)
 
     async def usage(self) -> UsageReport:
         """Return what was used, beside what may be."""
-        return await self.query("usage", _USAGE)
+        return await self.query("usage", UsageReport)
 
     async def pending(self) -> tuple[Request, ...]:
         """Return what waits for people, whole."""
         found: tuple[Request, ...] = ()
         for _ in range(_MAX_PAGES):
-            page = await self.query("pending", _PENDING, {"offset": len(found)})
+            page = await self.query("pending", PendingPage, {"offset": len(found)})
             found += page.items
             if page.next_offset is None:
                 return found
@@ -118,7 +113,7 @@ class Run:
             self.id, run_id=self._execution, result_type=RawValue
         )
         try:
-            return read_answer(self.id, await handle.result(), _RESULT)
+            return read_answer(self.id, await handle.result(), RunResult)
         except WorkflowFailureError as error:
             raise HoldfastError(f"run {self.id!r} has no result: {error.cause}") from None
         except RPCError as error:
@@ -282,7 +277,7 @@ class Run:
         self._require_run(begun.workflow_type.name)
         return found
 
-    async def query(self, name: str, type: TypeAdapter[Answer], *arguments: JsonObject) -> Answer:
+    async def query(self, name: str, type: type[Answer], *arguments: JsonObject) -> Answer:
         """Ask the run by one of its queries (docs/plain_client.md)."""
         try:
             return await ask(self._client, (self.id, None), name, type, *arguments)
@@ -322,7 +317,7 @@ class Run:
                 result_type=RawValue,
                 rpc_timeout=RPC_TIMEOUT * 3,
             )
-            return read_answer(self.id, answer, _OUTCOME)
+            return read_answer(self.id, answer, MessageOutcome)
         except WorkflowUpdateRPCTimeoutOrCancelledError:
             raise NoWorker(
                 f"no worker has taken {name!r} for run {self.id!r}, which may "

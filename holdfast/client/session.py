@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import NamedTuple, TypedDict
 from uuid import uuid4
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.client import (
     Client,
@@ -45,11 +45,6 @@ from holdfast.contracts.sessions.messages import (
     SessionReport,
 )
 from holdfast.contracts.signals import CloseSignal
-
-_OUTCOME = TypeAdapter(OutcomeReport)
-_PAGE = TypeAdapter(ConversationPage)
-_REPORT = TypeAdapter(SessionReport)
-_RECEIPT = TypeAdapter(MessageReceipt)
 
 FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS = 0.05, 1.0
 """Between two looks at the outcome of a message; each is half as long again as the one before."""
@@ -162,7 +157,7 @@ class Session:
 
     async def outcome(self, message_id: str) -> OutcomeReport:
         """Return where the work on a message stands, and what it came to."""
-        return await self._ask("outcome", _OUTCOME, {"message_id": message_id})
+        return await self._ask("outcome", OutcomeReport, {"message_id": message_id})
 
     async def conversation(self, offset: int | None = None, limit: int = 1000) -> ConversationPage:
         """
@@ -171,13 +166,13 @@ class Session:
         What it carries no longer is asked of its earlier executions, while the server keeps them.
         """
         wanted: JsonObject = {"offset": offset or 0, "limit": limit}
-        page = await self._ask("conversation", _PAGE, wanted)
+        page = await self._ask("conversation", ConversationPage, wanted)
         if offset is None or page.first_offset <= offset:
             return page
         first, items = page.first_offset, page.items
         async for begun in find_begun(self._client, self.id):
             named = (self.id, begun.execution)
-            older = await ask(self._client, named, "conversation", _PAGE, wanted)
+            older = await ask(self._client, named, "conversation", ConversationPage, wanted)
             missing = older.items[: max(first - older.first_offset, 0)]
             if missing:
                 reaches = older.first_offset + len(missing) == first
@@ -188,9 +183,9 @@ class Session:
 
     async def report(self) -> SessionReport:
         """Return what the session is, and how far it is."""
-        return await self._ask("session", _REPORT)
+        return await self._ask("session", SessionReport)
 
-    async def _ask(self, name: str, type: TypeAdapter[Answer], *arguments: JsonObject) -> Answer:
+    async def _ask(self, name: str, type: type[Answer], *arguments: JsonObject) -> Answer:
         return await ask(self._client, (self.id, await self._find_own()), name, type, *arguments)
 
     async def _find_own(self) -> str:
@@ -236,7 +231,7 @@ class Session:
             raise await self._explain(error) from None
         except RPCError as error:
             raise await self._explain(error) from None
-        return read_answer(self.id, answer, _RECEIPT)
+        return read_answer(self.id, answer, MessageReceipt)
 
     async def _explain(self, error: WorkflowUpdateFailedError | RPCError) -> HoldfastError:
         """Say why a session didn't take a message: where it didn't open it says so itself."""
@@ -281,7 +276,7 @@ async def find_begun(client: Client, session_id: str) -> AsyncGenerator[BegunSes
         earlier.insert(0, latest.execution.run_id)
     for execution in earlier:
         try:
-            report = await ask(client, (session_id, execution), "session", _REPORT)
+            report = await ask(client, (session_id, execution), "session", SessionReport)
         except NoWorker as error:
             opens = running and execution == latest.execution.run_id
             begun = NEVER_BEGAN not in str(error) and await has_begun(

@@ -9,7 +9,7 @@ from holdfast import histories
 from holdfast.client.rpc_errors import translate_error
 from holdfast.client.run import Run
 from holdfast.contracts.errors import HoldfastError
-from holdfast.trace.background_tasks import BackgroundTask
+from holdfast.trace.entries import BackgroundTask
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans.forms import join_parts
 from holdfast.trace.spans.tree import span_tree

@@ -19,7 +19,7 @@ from holdfast.contracts.calls import Purpose, ToolResult
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.trace.builder import TraceBuilder
-from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Turn
+from holdfast.trace.entries import AuxiliaryCall, Call, DecisionTrace, Turn
 
 Told: TypeAlias = tuple[EventType, EventData]
 

@@ -13,7 +13,8 @@ from holdfast.policy.rules import Policy
 from holdfast.policy_testing.rehearsal import CallerContext, InvalidArguments, dry_run
 from holdfast.run.authorization import build_caller
 from holdfast.run.summaries import call_line
-from holdfast.trace.values import Call, DecisionTrace, Trace
+from holdfast.trace.entries import Call, DecisionTrace
+from holdfast.trace.values import Trace
 
 _DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 

@@ -23,19 +23,17 @@ from holdfast.run.delegation.ceilings import bind_brief, find_ceiling
 from holdfast.run.delegation.handoffs import limit_receiver
 from holdfast.run.delegation.part_ids import find_commanding_guardrail, find_judging_guardrail
 from holdfast.run.summaries import journal_line
-from holdfast.trace.background_tasks import BackgroundTask
-from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
-from holdfast.trace.values import (
+from holdfast.trace.entries import (
     AuditLine,
+    BackgroundTask,
     Call,
     DecisionTrace,
     Entry,
     RunRequest,
-    Trace,
-    TraceStatus,
     Turn,
-    find_in_flight,
 )
+from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
+from holdfast.trace.values import Trace, TraceStatus, find_in_flight
 from holdfast.workflows.inbound import messages
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]

@@ -17,8 +17,8 @@ from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run.earlier import retries
 from holdfast.run.requests import describe_opening
 from holdfast.trace.builder import TraceBuilder
+from holdfast.trace.entries import AuxiliaryCall, Call, DecisionTrace, Turn
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
-from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Turn
 
 _BEFORE = -1
 """The place of what no entry tells."""

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from holdfast.contracts.control import Approach, Compensation
 from holdfast.run.delegation.part_ids import find_work
-from holdfast.trace.values import AuditLine, Trace, Turn
+from holdfast.trace.entries import AuditLine, Turn
+from holdfast.trace.values import Trace
 
 
 class Approaches(NamedTuple):

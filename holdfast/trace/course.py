@@ -8,8 +8,9 @@ from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.run.texts.figures import duration
 from holdfast.run.texts.requests import subject_line
+from holdfast.trace.entries import AuxiliaryCall, Call, DecisionTrace
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
-from holdfast.trace.values import AuxiliaryCall, Call, DecisionTrace, Trace
+from holdfast.trace.values import Trace
 from holdfast.trace.words import MAX_LINE_CHARS, Line, Tone, short, with_time
 
 _MAY_RUN = {"run_in_sandbox", "run_as_draft_only"}

@@ -6,8 +6,8 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from holdfast.contracts.calls import ToolSuccess
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
-from holdfast.trace.values import AuditLine, Trace, Turn
+from holdfast.trace.entries import AuditLine, BackgroundTask, GuardrailRun, Turn
+from holdfast.trace.values import Trace
 from holdfast.trace.words import Line, Tone, describe_timing, short
 
 T = TypeVar("T", AuditLine, BackgroundTask)

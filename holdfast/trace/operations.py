@@ -11,16 +11,16 @@ from temporalio.api.failure.v1 import CanceledFailureInfo, Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ActivityError
 
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import Readers, TraceBuilder
+from holdfast.trace.entries import BackgroundTask, GuardrailRun, Turn
 from holdfast.trace.payloads import (
+    LocalActivity,
     build_activity_error,
+    decode,
     describe_hand_back,
-    parse_marker,
     read_summary,
     read_time,
 )
-from holdfast.trace.values import Turn
 from holdfast.workflows import failures
 
 EntryT = TypeVar("EntryT", Turn, GuardrailRun, BackgroundTask)
@@ -235,7 +235,7 @@ class OperationReader:
     def _on_marker(self, event: HistoryEvent) -> None:
         """Take a local activity, all of it at once, unless it has only been put off."""
         marked = event.marker_recorded_event_attributes
-        done = parse_marker(marked.details["data"])
+        done = decode(marked.details["data"].payloads, LocalActivity)
         if marked.marker_name != _MARKER_NAME or done is None or done.backoff is not None:
             return
         ended = done.complete_time.as_datetime() if done.complete_time else read_time(event)

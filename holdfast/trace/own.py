@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 from pydantic_core import from_json
 from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import is_cancelled_exception
@@ -18,20 +18,13 @@ from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.summaries import call_line
 from holdfast.run.texts.figures import pluralize
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
+from holdfast.trace.entries import BackgroundTask, GuardrailRun
 from holdfast.trace.operations import EntryWork, Operation, Outcome, Work
-from holdfast.trace.payloads import RESULT, decode
+from holdfast.trace.payloads import decode, decode_result
 
 _PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
 
-_INVOCATION = TypeAdapter(ToolInvocation)
-_VERDICTS = TypeAdapter(GuardrailVerdicts)
-_NOTICE = TypeAdapter(Notice)
-_CONTEXT = TypeAdapter(ProjectContext)
-_SNAPSHOT = TypeAdapter(WorkspaceSnapshot)
-_INPUT = TypeAdapter(RunInput)
-_RESULT = TypeAdapter(RunResult)
 
 _DIGEST_PREFIX_CHARS = 16
 
@@ -46,7 +39,7 @@ def begin_own(chronicle: TraceBuilder, operation: Operation) -> Work | None:
         looking = GuardrailRun(key=key, names=names, at=at)
         return EntryWork(chronicle, looking, _conclude_guardrails)
     if name == "notify":
-        told = decode(operation.given, _NOTICE)
+        told = decode(operation.given, Notice)
         about = f"{told.request_id} ({told.kind})" if told else "a request"
         notice = BackgroundTask(key=key, kind="notice", name=name, at=at, about=about)
         return EntryWork(chronicle, notice, _conclude_task)
@@ -61,7 +54,7 @@ def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun
     if outcome.error is not None:
         cancelled = is_cancelled_exception(outcome.error)
         return replace(looked, cancelled=cancelled, error="" if cancelled else outcome.failure)
-    answer = decode(outcome.payloads, _VERDICTS)
+    answer = decode(outcome.payloads, GuardrailVerdicts)
     if answer is None:
         return replace(looked, error="its verdict can't be read")
     return replace(looked, verdicts=answer.verdicts, spans=answer.spans)
@@ -69,7 +62,7 @@ def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun
 
 def _build_tool(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask | None:
     """Begin an entry for a tool that undoes something, or runs a command of a guardrail."""
-    invocation = decode(operation.given, _INVOCATION)
+    invocation = decode(operation.given, ToolInvocation)
     if invocation is None:
         return None
     call_id, given = invocation.call_id, invocation.arguments
@@ -95,7 +88,7 @@ def _build_tool(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask
 def _conclude_tool(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
     if outcome.error is not None:
         return replace(work, came_to=outcome.failure, failed=True)
-    result = decode(outcome.payloads, RESULT)
+    result = decode_result(outcome.payloads)
     if result is None:
         return replace(work, came_to="its result can't be read", failed=True)
     if result.status == "ok":
@@ -112,15 +105,15 @@ def _conclude_task(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
 
 def _list_files(activity: str, payloads: Sequence[Payload]) -> tuple[ProjectFile, ...]:
     """Return the files whose words the model was shown; none of any other activity."""
-    context = decode(payloads, _CONTEXT) if activity == "open_project" else None
+    context = decode(payloads, ProjectContext) if activity == "open_project" else None
     return context.files if context is not None else ()
 
 
 def _describe_files(activity: str, payloads: Sequence[Payload]) -> str:
     """Say on one line what came of an activity that is about files; nothing of any other."""
-    if activity == "open_project" and (context := decode(payloads, _CONTEXT)) is not None:
+    if activity == "open_project" and (context := decode(payloads, ProjectContext)) is not None:
         files, digest = f"{pluralize(len(context.files), 'file')} read", context.workspace
-    elif (found := decode(payloads, _SNAPSHOT)) is not None:
+    elif (found := decode(payloads, WorkspaceSnapshot)) is not None:
         sizes = (pluralize(found.files, "file"), pluralize(found.bytes, "byte"))
         files, digest = ", ".join(sizes), found.digest
     else:
@@ -129,7 +122,7 @@ def _describe_files(activity: str, payloads: Sequence[Payload]) -> str:
 
 
 def _build_child(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask:
-    given = decode(operation.given, _INPUT)
+    given = decode(operation.given, RunInput)
     judge = chronicle.find_judge(operation.run_id)
     return BackgroundTask(
         key=operation.key,
@@ -145,7 +138,7 @@ def _build_child(chronicle: TraceBuilder, operation: Operation) -> BackgroundTas
 def _conclude_child(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
     if outcome.failure:
         return replace(work, came_to=outcome.failure, failed=True)
-    result = decode(outcome.payloads, _RESULT)
+    result = decode(outcome.payloads, RunResult)
     if result is None:
         return replace(work, came_to="completed")
     said = result.stop.reason if result.stop is not None else result.answer or ""

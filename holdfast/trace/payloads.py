@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from pydantic import TypeAdapter, ValidationError
-from temporalio.api.common.v1 import Payload, Payloads
+from pydantic import BaseModel, RootModel, ValidationError
+from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -16,10 +16,8 @@ from holdfast.activities.callers import NOT_HERE
 from holdfast.contracts.base import Contract
 from holdfast.contracts.calls import ToolResult
 
-Decoded = TypeVar("Decoded")
+Decoded = TypeVar("Decoded", bound=BaseModel)
 
-RESULT: TypeAdapter[ToolResult] = TypeAdapter(ToolResult)
-_TEXT = TypeAdapter(str)
 _LAST_SECOND = 253_402_300_798
 """Of the year 9999, but for one: no calendar here goes on."""
 
@@ -50,24 +48,38 @@ class Instant(Contract):
         return datetime.fromtimestamp(seconds + self.nanos % 10**9 / 1e9, UTC)
 
 
-def decode(payloads: Sequence[Payload], type: TypeAdapter[Decoded]) -> Decoded | None:
+class _Text(RootModel[str]):
+    """A text alone."""
+
+
+class _AnyResult(RootModel[ToolResult]):
+    """A result of any kind."""
+
+
+def decode(payloads: Sequence[Payload], type: type[Decoded]) -> Decoded | None:
     """Return the first payload as a value, or null if it is encrypted, foreign or missing."""
     if not payloads:
         return None
     try:
-        return type.validate_json(payloads[0].data)
+        return type.model_validate_json(payloads[0].data)
     except ValidationError:
         return None
 
 
-def parse_marker(details: Payloads) -> LocalActivity | None:
-    """Return what core says of a local activity."""
-    return decode(details.payloads, _MARKER)
+def decode_result(payloads: Sequence[Payload]) -> ToolResult | None:
+    """Return what a tool came to, or null in the same way."""
+    found = decode(payloads, _AnyResult)
+    return found and found.root
 
 
 def read_summary(event: HistoryEvent) -> str:
     """Return the summary that the Temporal UI shows beside an event."""
-    return decode([event.user_metadata.summary], _TEXT) or ""
+    return _decode_text([event.user_metadata.summary])
+
+
+def _decode_text(payloads: Sequence[Payload]) -> str:
+    found = decode(payloads, _Text)
+    return found.root if found else ""
 
 
 def read_time(event: HistoryEvent) -> datetime:
@@ -98,13 +110,10 @@ def build_activity_error(failure: Failure) -> ActivityError:
     return error
 
 
-def describe_hand_back(failure: Failure, by: str = "") -> str | None:
+def describe_hand_back(failure: Failure) -> str | None:
     """Say why a worker left something to another one, and which; null where none did."""
     said = failure.application_failure_info
     if said.type != NOT_HERE:
         return None
-    worker = decode(said.details.payloads, _TEXT) or by
+    worker = _decode_text(said.details.payloads)
     return f"{failure.message}{f', says worker {worker}' if worker else ''}"
-
-
-_MARKER = TypeAdapter(LocalActivity)

@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator
 
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.course import call_lines, escalation_lines
+from holdfast.trace.entries import (
+    AuditLine,
+    BackgroundTask,
+    Call,
+    Entry,
+    GuardrailRun,
+    RunRequest,
+    Turn,
+)
 from holdfast.trace.released import redact_entry, redact_trace
 from holdfast.trace.transcript import ending, entry_lines, heading, turn_lines
-from holdfast.trace.values import AuditLine, Call, Entry, RunRequest, Trace, Turn
+from holdfast.trace.values import Trace
 from holdfast.trace.words import Line
 
 

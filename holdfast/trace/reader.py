@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from pydantic import TypeAdapter
 from temporalio.api.enums.v1 import EventType, TimeoutType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
@@ -23,24 +22,15 @@ from holdfast.run.summaries import find_provider_wait
 from holdfast.run.texts.figures import duration
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.carried import restore_state, take_over
+from holdfast.trace.entries import DecisionTrace
 from holdfast.trace.operations import Operation, OperationReader, Outcome, Work
 from holdfast.trace.own import begin_own
 from holdfast.trace.payloads import build_activity_error, decode, read_summary, read_time
 from holdfast.trace.signal_reader import SignalReader
 from holdfast.trace.turns import begin_call, begin_turn
-from holdfast.trace.values import DecisionTrace, Trace
+from holdfast.trace.values import Trace
 from holdfast.workflows import failures
 from holdfast.workflows.inbound import messages
-
-_INPUT = TypeAdapter(RunInput)
-_SESSION = TypeAdapter(SessionInput)
-_STATE = TypeAdapter(RunState)
-_RESULT = TypeAdapter(RunResult)
-_SNAPSHOT = TypeAdapter(AgentSnapshot)
-_CARRYOVER = TypeAdapter(Carryover)
-_RULINGS = TypeAdapter(Rulings)
-_VERDICTS = TypeAdapter(Verdicts)
-_JOURNAL = TypeAdapter(Journal)
 
 # A message came in while the run wrote its last step: Temporal lets it look again.
 _ROUTINE = {
@@ -119,10 +109,10 @@ class TraceReader:
         chronicle.run_id = started.workflow_id
         chronicle.first_execution = started.first_execution_run_id
         chronicle.started_at = read_time(event)
-        if (given := decode(arguments, _INPUT)) is not None:
+        if (given := decode(arguments, RunInput)) is not None:
             chronicle.brief, chronicle.goal = given, given.input or ""
             chronicle.budgets += [given.budget] if given.budget else []
-        elif (opened := decode(arguments, _SESSION)) is not None:
+        elif (opened := decode(arguments, SessionInput)) is not None:
             chronicle.signals = messages.SESSION_SIGNALS
             chronicle.brief = RunMetadata(
                 agent=opened.agent,
@@ -132,14 +122,14 @@ class TraceReader:
                 metadata=opened.metadata,
                 stream=opened.stream,
             )
-        elif (carried := decode(arguments, _STATE)) is not None:
+        elif (carried := decode(arguments, RunState)) is not None:
             if carried.session is not None:
                 chronicle.signals = messages.SESSION_SIGNALS
             restore_state(chronicle, carried, read_time(event))
 
     def _on_completion(self, event: HistoryEvent) -> None:
         completed = event.workflow_execution_completed_event_attributes
-        self._chronicle.result = decode(completed.result.payloads, _RESULT)
+        self._chronicle.result = decode(completed.result.payloads, RunResult)
         status = self._chronicle.result.status if self._chronicle.result else "completed"
         self._chronicle.end(status, read_time(event))
 
@@ -215,19 +205,19 @@ class TraceReader:
                 return own or begin_call(self._chronicle, operation)
 
     def _open(self, outcome: Outcome) -> None:
-        self._chronicle.open_agent(decode(outcome.payloads, _SNAPSHOT))
+        self._chronicle.open_agent(decode(outcome.payloads, AgentSnapshot))
 
     def _take_over(self, outcome: Outcome) -> None:
-        take_over(self._chronicle, decode(outcome.payloads, _CARRYOVER))
+        take_over(self._chronicle, decode(outcome.payloads, Carryover))
 
     def _judge(self, outcome: Outcome) -> None:
-        if (verdicts := decode(outcome.payloads, _VERDICTS)) is not None:
+        if (verdicts := decode(outcome.payloads, Verdicts)) is not None:
             self._people.apply_verdicts(verdicts, outcome.at)
 
     def _record(self, operation: Operation, outcome: Outcome) -> None:
         """Take a line of the audit, and what came with it; that may be all there is of it."""
         name, _, text = operation.summary.partition(": ")
-        journal = decode(outcome.payloads, _JOURNAL)
+        journal = decode(outcome.payloads, Journal)
         text = shorten(journal.line) if journal and journal.line else text
         told = journal.events if journal else ()
         if name not in {one.type for one in told}:
@@ -236,7 +226,7 @@ class TraceReader:
             self._people.take(one, operation.key)
 
     def _rule(self, outcome: Outcome) -> None:
-        answer = decode(outcome.payloads, _RULINGS)
+        answer = decode(outcome.payloads, Rulings)
         if answer is None:
             return
         call_ids = [ruling.call_id for ruling in answer.rulings]

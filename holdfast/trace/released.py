@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.builder import TraceBuilder
-from holdfast.trace.values import AuditLine, Entry, Trace, Turn
+from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun, Turn
+from holdfast.trace.values import Trace
 
 _MODEL_EVENTS = {"approach", "answer sent back"}
 """Audit lines that repeat what a model said."""

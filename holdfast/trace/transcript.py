@@ -9,17 +9,11 @@ from itertools import takewhile
 from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
 from holdfast.contracts.run import RunMetadata
 from holdfast.run.texts.figures import dollars, duration, moment, pluralize
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun
 from holdfast.trace.course import call_lines, escalation_lines, message_line
+from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun, RunRequest, Turn
 from holdfast.trace.errands import guardrail_lines, is_duplicate, task_lines
-from holdfast.trace.values import (
-    AuditLine,
-    Entry,
-    MessageTrace,
-    RunRequest,
-    Trace,
-    Turn,
-)
+from holdfast.trace.requests import MessageTrace
+from holdfast.trace.values import Trace
 from holdfast.trace.words import Line, short, with_time
 
 # Audit lines that say again what other lines of the transcript say in their place.

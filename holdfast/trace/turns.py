@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from pydantic import TypeAdapter
 from temporalio.exceptions import ActivityError
 
 from holdfast.contracts.calls import (
@@ -27,19 +26,15 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.builder import TraceBuilder
+from holdfast.trace.entries import AuxiliaryCall, Call, Turn
 from holdfast.trace.operations import EntryWork, Operation, Outcome, Work
-from holdfast.trace.payloads import RESULT, decode
-from holdfast.trace.values import AuxiliaryCall, Call, Turn
+from holdfast.trace.payloads import decode, decode_result
 from holdfast.workflows import failures
-
-_CALL = TypeAdapter(ModelCall)
-_REPLY = TypeAdapter(ModelReply)
-_INVOCATION = TypeAdapter(ToolInvocation)
 
 
 def begin_turn(chronicle: TraceBuilder, operation: Operation) -> Work:
     """Begin to keep a question to a model, which is the latest turn while it goes on."""
-    asked = decode(operation.given, _CALL)
+    asked = decode(operation.given, ModelCall)
     if asked is not None:
         _keep_results(chronicle, asked, operation.at)
     before = chronicle.turn.number if chronicle.turn else 0
@@ -59,7 +54,7 @@ def _conclude_turn(turn: Turn, outcome: Outcome) -> Turn:
     if outcome.error is not None:
         used = failures.usage(outcome.error)
         return replace(turn, error=outcome.failure, failed_usage=used)
-    reply = decode(outcome.payloads, _REPLY)
+    reply = decode(outcome.payloads, ModelReply)
     return turn if reply is None else _with_reply(turn, reply, outcome.at)
 
 
@@ -116,7 +111,7 @@ def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:
     """Begin to keep a tool that runs for a call: that one, or another that drafts or looks."""
     if operation.outcome is not None:
         return _CallWork(chronicle, _find_local_call(chronicle, operation, operation.outcome))
-    invocation = decode(operation.given, _INVOCATION)
+    invocation = decode(operation.given, ToolInvocation)
     call = chronicle.find_call(invocation.call_id) if invocation else None
     if invocation is None or call is None:
         event = f"event {operation.key.rpartition('.')[2]}"
@@ -173,7 +168,7 @@ class _CallWork:
         if call is None:
             return
         ran = call.find_auxiliary_call(self._companion) or call
-        result = decode(outcome.payloads, RESULT)
+        result = decode_result(outcome.payloads)
         if outcome.error is not None:
             result = _build_failure(agent, call, ran, outcome.error)
         if result is not None and result.spans:
@@ -198,7 +193,7 @@ def _find_local_call(chronicle: TraceBuilder, operation: Operation, outcome: Out
 
     A failure names none: it is that of the first open one that reads the same.
     """
-    if (result := decode(outcome.payloads, RESULT)) is not None:
+    if (result := decode_result(outcome.payloads)) is not None:
         return result.call_id
     open_calls = [
         call.call

@@ -13,8 +13,8 @@ from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.run import RunResult
+from holdfast.trace.entries import Call
 from holdfast.trace.reader import read_trace
-from holdfast.trace.values import Call
 from tests.examples.approvers import Approver, trusted
 from tests.running import Run, Runs
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from pydantic import JsonValue, TypeAdapter
+from pydantic import RootModel
 from temporalio.client import (
     Client,
     DescribeWorkflowInput,
@@ -20,7 +20,9 @@ from temporalio.converter import PayloadConverter
 from holdfast.client import NoWorker, Run
 from holdfast.client.rpc_errors import QUERY_ATTEMPTS
 
-ANSWER = TypeAdapter[JsonValue](JsonValue)
+
+class Words(RootModel[str]):
+    """An answer in words."""
 
 
 class Failing(Interceptor, OutboundInterceptor):
@@ -62,7 +64,7 @@ async def test_a_replay_that_failed_is_tried_again(client: Client, message: str)
     """It says nothing of the run: the next answer does."""
     failing = Failing(message, failures=QUERY_ATTEMPTS - 1)
 
-    assert await a_run(client, failing).query("status", ANSWER) == "it is there"
+    assert await a_run(client, failing).query("status", Words) == Words("it is there")
 
 
 async def test_a_replay_isnt_tried_for_ever(client: Client) -> None:
@@ -70,7 +72,7 @@ async def test_a_replay_isnt_tried_for_ever(client: Client) -> None:
     failing = Failing("[TMPRL1100] Nondeterminism error", failures=99)
 
     with pytest.raises(NoWorker):
-        await a_run(client, failing).query("status", ANSWER)
+        await a_run(client, failing).query("status", Words)
     assert failing.queries == QUERY_ATTEMPTS
 
 
@@ -79,5 +81,5 @@ async def test_what_a_run_says_itself_is_final(client: Client) -> None:
     failing = Failing("the run has not begun", failures=99)
 
     with pytest.raises(NoWorker):
-        await a_run(client, failing).query("status", ANSWER)
+        await a_run(client, failing).query("status", Words)
     assert failing.queries == 1

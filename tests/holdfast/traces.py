@@ -10,9 +10,10 @@ from holdfast import App, tool
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.tools import Risk
 from holdfast.testing import Script
+from holdfast.trace.entries import Call
 from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import lines
-from holdfast.trace.values import Call, Trace
+from holdfast.trace.values import Trace
 from tests.running import Run, Runs
 from tests.sample import scripted
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import sandbox_queue
-from holdfast.trace.background_tasks import BackgroundTask, TaskKind, Timed
+from holdfast.trace.entries import BackgroundTask, TaskKind, Timed
 from holdfast.trace.spans.guardrails import describe_task
 from holdfast.trace.spans.values import Span, SpanType, build_span
 from holdfast.trace.values import Trace

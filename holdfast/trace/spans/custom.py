@@ -5,7 +5,7 @@ from datetime import datetime
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import CustomSpan
-from holdfast.trace.background_tasks import Timed
+from holdfast.trace.entries import Timed
 from holdfast.trace.spans.values import Span, build_span
 from holdfast.trace.values import Trace
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.guardrails import GuardrailSpec
-from holdfast.trace.background_tasks import BackgroundTask, GuardrailRun, Timed
+from holdfast.trace.entries import BackgroundTask, GuardrailRun, Timed
 from holdfast.trace.requests import RequestTrace
 from holdfast.trace.spans.custom import build_custom_spans
 from holdfast.trace.spans.values import Span, build_span

@@ -8,9 +8,10 @@ from pydantic import JsonValue
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.calls import AnyCall, ToolCall
 from holdfast.contracts.decisions import Decided
+from holdfast.trace.entries import Call, DecisionTrace
 from holdfast.trace.requests import MessageTrace, RequestTrace
 from holdfast.trace.spans.values import iso, iso_or_null
-from holdfast.trace.values import Call, DecisionTrace, Trace
+from holdfast.trace.values import Trace
 
 
 def decisions(trace: Trace, call: Call) -> list[JsonValue]:

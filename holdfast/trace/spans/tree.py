@@ -11,7 +11,7 @@ from holdfast.contracts.calls import ToolCall, ToolSuccess
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, sandbox_queue
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.tools.redaction import WITHHELD, Redactor
-from holdfast.trace.background_tasks import Timed
+from holdfast.trace.entries import AuditLine, AuxiliaryCall, Call, DecisionTrace, Timed, Turn
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.spans import records
 from holdfast.trace.spans.background import build_background_spans, build_handoff_spans
@@ -30,7 +30,7 @@ from holdfast.trace.spans.values import (
     iso,
     iso_or_null,
 )
-from holdfast.trace.values import AuditLine, AuxiliaryCall, Call, DecisionTrace, Trace, Turn
+from holdfast.trace.values import Trace
 
 _REDACTOR = Redactor(frozenset)
 """Nobody here knows the secrets of the worker, which kept those out of history: lookalikes."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Literal, Self, TypeAlias
 
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.trace.background_tasks import Timed
+from holdfast.trace.entries import Timed
 from holdfast.trace.values import Trace
 
 SpanType: TypeAlias = Literal[
