@@ -24,10 +24,10 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
 from holdfast.contracts.guardrails import WITHHELD, Layer
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
-from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun
 from holdfast.trace.errands import describe_exit, has_failure
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
+from holdfast.trace.values import Trace
 
 _TOLD_ELSEWHERE = {
     "message",
@@ -49,7 +49,7 @@ _TOLD_ELSEWHERE = {
 """Audit lines of which another event says more."""
 
 
-def tell_progress(run: TraceBuilder, event: HandoffRecord | MessageTaken | MessageEnded) -> Told:
+def _tell_progress(run: Trace, event: HandoffRecord | MessageTaken | MessageEnded) -> Told:
     """Tell who goes on, or with which message of a session, and how one ended."""
     match event:
         case HandoffRecord():
@@ -72,7 +72,7 @@ def tell_progress(run: TraceBuilder, event: HandoffRecord | MessageTaken | Messa
             return EventType.SESSION_OUTCOME, SessionOutcome(message_id=message_id, status=status)
 
 
-def tell_task(run: TraceBuilder, work: BackgroundTask, *, begins: bool) -> Iterator[Told]:
+def tell_task(run: Trace, work: BackgroundTask, *, begins: bool) -> Iterator[Told]:
     """Tell what a run has done for itself; *work* is without what isn't told."""
     match work.kind:
         case "child":
@@ -117,7 +117,7 @@ def _tell_child(work: BackgroundTask, *, begins: bool) -> Iterator[Told]:
         yield EventType.SUBAGENT_COMPLETED, completed
 
 
-def _tell_undo(run: TraceBuilder, work: BackgroundTask, *, begins: bool) -> Iterator[Told]:
+def _tell_undo(run: Trace, work: BackgroundTask, *, begins: bool) -> Iterator[Told]:
     if begins:
         started = ToolStarted(
             turn=None,
@@ -151,12 +151,14 @@ def _tell_undo(run: TraceBuilder, work: BackgroundTask, *, begins: bool) -> Iter
     yield EventType.TOOL_COMPLETED, completed
 
 
-def tell_other(run: TraceBuilder, entry: Entry) -> Iterator[Told]:
-    """Tell what guardrails found, and what stands in the audit."""
+def tell_other(run: Trace, entry: Entry) -> Iterator[Told]:
+    """Tell what guardrails found, who goes on, and what else stands in the audit."""
     match entry:
         case GuardrailRun() if entry.ended_at is not None:
             for looked in _list_findings(run, entry):
                 yield EventType.GUARDRAIL, looked
+        case AuditLine(told=told) if told is not None:
+            yield _tell_progress(run, told)
         case AuditLine(event="tripwire"):
             yield from _tell_judgement(run, entry)
         case AuditLine() if entry.event not in _TOLD_ELSEWHERE:
@@ -165,7 +167,7 @@ def tell_other(run: TraceBuilder, entry: Entry) -> Iterator[Told]:
             return
 
 
-def _list_findings(run: TraceBuilder, looked: GuardrailRun) -> Iterator[GuardrailDone]:
+def _list_findings(run: Trace, looked: GuardrailRun) -> Iterator[GuardrailDone]:
     for name in looked.names:
         layer, verdicts = _find_layer(run, name), looked.find_verdicts(name)
         for verdict in verdicts:
@@ -187,7 +189,7 @@ def _list_findings(run: TraceBuilder, looked: GuardrailRun) -> Iterator[Guardrai
             )
 
 
-def _tell_judgement(run: TraceBuilder, note: AuditLine) -> Iterator[Told]:
+def _tell_judgement(run: Trace, note: AuditLine) -> Iterator[Told]:
     """Tell of a tripwire that another agent found: of others their own look has told."""
     name, _, found = note.text.partition(": ")
     specs = run.agent.guardrails if run.agent else ()
@@ -198,7 +200,7 @@ def _tell_judgement(run: TraceBuilder, note: AuditLine) -> Iterator[Told]:
         yield EventType.GUARDRAIL, looked
 
 
-def _find_layer(run: TraceBuilder, name: str) -> Layer | None:
+def _find_layer(run: Trace, name: str) -> Layer | None:
     spec = run.find_guardrail(name)
     return None if spec is None else spec.layer
 
@@ -229,7 +231,7 @@ def _build_refusal(said: MessageTrace) -> Noted:
     return Noted(event="message refused", text=text, by=said.author)
 
 
-def tell_opening(run: TraceBuilder, asked: RequestTrace) -> Told:
+def tell_opening(run: Trace, asked: RequestTrace) -> Told:
     """Tell that a request waits."""
     waits = RequestWaits(
         request_id=asked.request_id,
@@ -243,7 +245,7 @@ def tell_opening(run: TraceBuilder, asked: RequestTrace) -> Told:
     return EventType.REQUEST_OPENED, waits
 
 
-def tell_closing(run: TraceBuilder, asked: RequestTrace, outcome: RequestOutcome) -> Told:
+def tell_closing(run: Trace, asked: RequestTrace, outcome: RequestOutcome) -> Told:
     """Tell that a request waits no longer."""
     settled, hidden = asked.settled, serves_guarded_run(run)
     says = settled is not None and outcome in {"answered", "resolved"}

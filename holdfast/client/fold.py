@@ -48,14 +48,13 @@ class EventFold:
 
     def __init__(self) -> None:
         self._reader = TraceReader()
-        self._run = self._reader.builder
+        self._run = self._reader.trace
         self._growing: dict[int, Entry] = {}
         self._entries = 0
         self._waiting: dict[str, RequestTrace] = {}
         self._requests = 0
         self._approaches = 0
         self._judged = 0
-        self._progress = 0
         self._counted = _Counted(UsageMetrics(), 0)
         self._hold: MessageTrace | None = None
         self._suspended = False
@@ -65,13 +64,13 @@ class EventFold:
     @property
     def trace(self) -> Trace:
         """The run as far as it was read."""
-        return self._reader.trace()
+        return self._reader.trace
 
     def read(self, event: HistoryEvent) -> Sequence[RunEvent]:
         """Take one more event of the history and return what it brought; ids are not given yet."""
         self._reader.read(event)
         run = self._run
-        if run.started_at is None:
+        if not run.executions:
             return ()
         return [self.build(told, read_time(event)) for told in self._tell_news()]
 
@@ -99,9 +98,6 @@ class EventFold:
             self._started = True
             yield from self._tell_start()
         yield from self._tell_changed_requests()
-        for event in self._run.progress[self._progress :]:
-            yield entry_events.tell_progress(self._run, event)
-        self._progress = len(self._run.progress)
         yield from self._tell_entries()
         yield from self._tell_new_requests()
         for approach in self._run.approaches[self._approaches :]:

@@ -18,13 +18,13 @@ from holdfast.client.events import EventType
 from holdfast.contracts.calls import Purpose, ToolResult
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import WITHHELD
-from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.entries import AuxiliaryCall, Call, DecisionTrace, Turn
+from holdfast.trace.values import Trace
 
 Told: TypeAlias = tuple[EventType, EventData]
 
 
-def tell_turn(run: TraceBuilder, before: Turn | None, turn: Turn) -> Iterator[Told]:
+def tell_turn(run: Trace, before: Turn | None, turn: Turn) -> Iterator[Told]:
     """Tell that a model was asked, and what came of it; *turn* is without what isn't told."""
     if before is None:
         started = TurnStarted(turn=turn.number, purpose=turn.purpose, model=turn.model)
@@ -59,7 +59,7 @@ def tell_turn(run: TraceBuilder, before: Turn | None, turn: Turn) -> Iterator[To
         yield EventType.PLAN, PlanMade(text=turn.text)
 
 
-def tell_calls(run: TraceBuilder, before: Turn | None, turn: Turn) -> Iterator[Told]:
+def tell_calls(run: Trace, before: Turn | None, turn: Turn) -> Iterator[Told]:
     """Tell what became known of the calls of a turn."""
     earlier = before.calls if before is not None else ()
     for index, call in enumerate(turn.calls):
@@ -72,7 +72,7 @@ class _CallNews:
     """What is new of one call."""
 
     def __init__(
-        self, run: TraceBuilder, turn: Turn, index: int, before: Call | None, call: Call
+        self, run: Trace, turn: Turn, index: int, before: Call | None, call: Call
     ) -> None:
         self._run = run
         self._turn = turn

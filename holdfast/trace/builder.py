@@ -2,21 +2,18 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import takewhile
 from typing import TypeAlias
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast.contracts.approvals import RequestOutcome
-from holdfast.contracts.budget import Budget, Limits
 from holdfast.contracts.calls import AnyCall, ToolResult
-from holdfast.contracts.control import Approach, Waiting
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
-from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
+from holdfast.contracts.run import AgentSnapshot
 from holdfast.run import tool_results
 from holdfast.run.approvals import describe_rejection
 from holdfast.run.delegation.ceilings import bind_brief, find_ceiling
@@ -25,7 +22,6 @@ from holdfast.run.delegation.part_ids import find_commanding_guardrail, find_jud
 from holdfast.run.summaries import journal_line
 from holdfast.trace.entries import (
     AuditLine,
-    BackgroundTask,
     Call,
     DecisionTrace,
     Entry,
@@ -33,8 +29,7 @@ from holdfast.trace.entries import (
     Turn,
 )
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
-from holdfast.trace.values import Trace, TraceStatus, find_in_flight
-from holdfast.workflows.inbound import messages
+from holdfast.trace.values import Trace, TraceStatus
 
 Readers: TypeAlias = dict[EventType.ValueType, Callable[[HistoryEvent], None]]
 """What reads which type of event."""
@@ -43,114 +38,19 @@ MAX_REFUSAL_LINES = 100
 """How many refused messages have lines of their own; a flood of them buries nothing else."""
 
 
-class TraceBuilder:
+@dataclass(kw_only=True)
+class TraceBuilder(Trace):
     """
     A trace that grows. Entries are only added; calls, requests and the last turn change.
 
-    `judged` are the places of messages that counted until a verdict said what became of them,
-    `holds` those of words by which the run is held or goes on: `suspend`, `resume`, or `held` from
-    a part. They count from when they are heard; what is refused later never did.
+    `judged` are the places of messages that counted until a verdict said what became of them.
     """
 
-    def __init__(self) -> None:
-        self.run_id = ""
-        self.first_execution = ""
-        self.executions = 0
-        self.started_at: datetime | None = None
-        self.ended_at: datetime | None = None
-        self.ended: TraceStatus | None = None
-        self.holds: dict[int, tuple[str, str]] = {}
-        self.relayed: dict[str, tuple[str, ...]] = {}
-        self.goal = ""
-        self.signals = messages.SIGNALS
-        self.brief: RunMetadata | None = None
-        self.budgets: list[Budget] = []
-        self.agent: AgentSnapshot | None = None
-        self._receiver: AgentSnapshot | None = None
-        self.result: RunResult | None = None
-        self.failure: str | None = None
-        self.provider_wait: Waiting | None = None
-        self.entries: list[Entry] = []
-        self.requests: dict[str, RequestTrace] = {}
-        self.approaches: list[Approach] = []
-        self.progress: list[HandoffRecord | MessageTaken | MessageEnded] = []
-        self.unjudged: deque[MessageTrace] = deque()
-        self.judged: list[int] = []
-        self._refused = 0
-        self._flood: list[MessageTrace] = []
-        self._turn_at: int | None = None
-
-    def trace(self) -> Trace:
-        """Return what is known now. Raises ValueError before the first event was read."""
-        if self.started_at is None:
-            raise ValueError("the history doesn't begin with the start of a run")
-        return Trace(
-            run_id=self.run_id,
-            first_execution=self.first_execution,
-            executions=self.executions,
-            started_at=self.started_at,
-            ended_at=self.ended_at,
-            status=self.status,
-            goal=self.goal,
-            brief=self.brief,
-            agent=self.agent,
-            limits=self._limits(),
-            result=self.result,
-            failure=self.failure,
-            entries=tuple(self.entries),
-            approaches=tuple(self.approaches),
-            handoffs=tuple(one for one in self.progress if isinstance(one, HandoffRecord)),
-            talk=self._talk,
-            requests=dict(self.requests),
-            flood=tuple(self._flood),
-            relayed=tuple(
-                name
-                for entry in self.entries
-                if isinstance(entry, BackgroundTask) and entry.ended_at is None
-                for name in self.relayed.get(entry.run_id, ())
-            ),
-            held=self._held_parts,
-            provider_wait=self.provider_wait,
-        )
-
-    def _limits(self) -> Limits | None:
-        if self.agent is None:
-            return None
-        limits = self.agent.budget
-        for budget in self.budgets:
-            limits = limits.with_changes(budget)
-        return limits
-
-    @property
-    def status(self) -> TraceStatus:
-        """Where the run stands, in one word."""
-        if self.ended is not None:
-            return self.ended
-        if self.is_on_hold:
-            held = self._held_parts
-            in_flight = any(any(find_in_flight(one, held)) for one in self.entries)
-            return "suspending" if in_flight else "suspended"
-        if self.provider_wait or any(one.outcome is None for one in self.requests.values()):
-            return "waiting"
-        is_session = self.signals is messages.SESSION_SIGNALS
-        works = any(isinstance(one, MessageTaken) for one in self._talk[-1:])
-        return "idle" if is_session and not works else "running"
-
-    @property
-    def _talk(self) -> tuple[MessageTaken | MessageEnded, ...]:
-        return tuple(one for one in self.progress if not isinstance(one, HandoffRecord))
-
-    @property
-    def is_on_hold(self) -> bool:
-        """Whether the latest word about it suspends the run."""
-        words = (signal for signal, _ in reversed(self.holds.values()) if signal != "held")
-        return next(words, "resume") == "suspend"
-
-    @property
-    def _held_parts(self) -> frozenset[str]:
-        """The parts that have said since then that they hold still."""
-        since = takewhile(lambda one: one[0] == "held", reversed(self.holds.values()))
-        return frozenset(part for _, part in since)
+    unjudged: deque[MessageTrace] = field(default_factory=deque[MessageTrace], init=False)
+    judged: list[int] = field(default_factory=list[int], init=False)
+    _receiver: AgentSnapshot | None = field(default=None, init=False)
+    _refused: int = field(default=0, init=False)
+    _turn_at: int | None = field(default=None, init=False)
 
     @property
     def turn(self) -> Turn | None:
@@ -222,15 +122,11 @@ class TraceBuilder:
 
     def take_progress(self, event: HandoffRecord | MessageTaken | MessageEnded) -> None:
         """Note who goes on, or with which message of a session."""
-        self.progress.append(event)
-        match event:
-            case HandoffRecord(timestamp=at):
-                self._hand_over(event)
-                self.add_audit_line("handoff", journal_line(event), at)
-            case MessageTaken(at=at):
-                self.add_audit_line("message", journal_line(event), at)
-            case MessageEnded(at=at):
-                self.add_audit_line("outcome", journal_line(event), at)
+        if isinstance(event, HandoffRecord):
+            self._hand_over(event)
+        at = event.timestamp if isinstance(event, HandoffRecord) else event.at
+        name = event.type.rpartition(".")[2]
+        self.add(AuditLine(event=name, text=journal_line(event), at=at, told=event))
 
     def _hand_over(self, made: HandoffRecord) -> None:
         """Let the receiver go on as the run does: bound by all that bound the sender."""
@@ -255,11 +151,6 @@ class TraceBuilder:
         """Return the guardrail for which another agent judges in this run."""
         spec = self.find_guardrail(find_judging_guardrail(run_id))
         return spec if spec is not None and spec.agent is not None else None
-
-    def find_guardrail(self, name: str) -> GuardrailSpec | None:
-        """Return the guardrail or acceptance check of this name, if the run has one."""
-        known = (*self.agent.guardrails, *self.agent.acceptance) if self.agent else ()
-        return next((spec for spec in known if spec.name == name), None)
 
     def key(self, event: HistoryEvent) -> str:
         """Name an event so that no other of the run has the name."""
@@ -296,7 +187,7 @@ class TraceBuilder:
         """Keep a message that changed nothing, with the request that it named while that waits."""
         self._refused += 1
         if self._refused > MAX_REFUSAL_LINES:
-            self._flood.append(said)
+            self.flood.append(said)
         elif not self.hear(said.request_id, said):
             self.add(said)
 

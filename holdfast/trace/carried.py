@@ -24,32 +24,30 @@ _BEFORE = -1
 """The place of what no entry tells."""
 
 
-def restore_state(chronicle: TraceBuilder, state: RunState, now: datetime) -> None:
+def restore_state(trace: TraceBuilder, state: RunState, now: datetime) -> None:
     """Begin with the state that was carried over: the turn in progress, and what waits."""
-    chronicle.started_at = state.started_at
-    chronicle.brief, chronicle.agent = state.brief, state.agent
-    chronicle.goal = next(
-        (item.text for item in state.conversation.items if item.kind == "user"), ""
-    )
+    trace.started_at = state.started_at
+    trace.brief, trace.agent = state.brief, state.agent
+    trace.goal = next((item.text for item in state.conversation.items if item.kind == "user"), "")
     if state.suspended:
-        chronicle.holds[_BEFORE] = "suspend", ""
-    chronicle.approaches += state.approaches.failed
+        trace.holds[_BEFORE] = "suspend", ""
+    trace.approaches += state.approaches.failed
     if state.calls:
-        chronicle.add(_build_turn(state, now))
+        trace.add(_build_turn(state, now))
     for request in state.oversight.requests:
-        chronicle.open_request(_build_request(state, request))
+        trace.open_request(_build_request(state, request))
     for call in state.calls:
-        _restore_approvals(chronicle, call)
+        _restore_approvals(trace, call)
 
 
-def take_over(chronicle: TraceBuilder, left: Carryover | None) -> None:
+def take_over(trace: TraceBuilder, left: Carryover | None) -> None:
     """Begin with what a run left that is tried again: its goal, and what it was started with."""
     if left is None:
         return
-    if chronicle.brief is not None:
-        chronicle.brief = retries.build_retry_brief(chronicle.brief, left)
-    chronicle.goal = next((item.text for item in left.items if item.kind == "user"), "")
-    chronicle.budgets[:0] = [left.budget] if left.budget else []
+    if trace.brief is not None:
+        trace.brief = retries.build_retry_brief(trace.brief, left)
+    trace.goal = next((item.text for item in left.items if item.kind == "user"), "")
+    trace.budgets[:0] = [left.budget] if left.budget else []
 
 
 def _build_turn(state: RunState, now: datetime) -> Turn:
@@ -117,12 +115,12 @@ def _build_request(state: RunState, request: Request) -> RequestTrace:
     return replace(asked, heard=tuple(sorted(heard, key=lambda one: one.at)))
 
 
-def _restore_approvals(chronicle: TraceBuilder, call: CallState) -> None:
+def _restore_approvals(trace: TraceBuilder, call: CallState) -> None:
     """Keep the approvals of a call that still waits for others of its turn."""
     if not call.approvals:
         return
     *before, last = (_build_message(record) for record in call.approvals)
-    chronicle.open_request(
+    trace.open_request(
         RequestTrace(
             request_id=last.request_id,
             key=f"carried.{last.request_id}",

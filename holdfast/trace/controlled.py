@@ -26,7 +26,7 @@ def find_approaches(trace: Trace) -> Approaches:
     """Return what was tried: as the result has it, else as the run has told it so far."""
     if trace.result is not None:
         return Approaches(trace.result.attempts, None)
-    return Approaches(trace.approaches, _find_plan(trace))
+    return Approaches(tuple(trace.approaches), _find_plan(trace))
 
 
 def _find_plan(trace: Trace) -> str | None:

@@ -12,6 +12,7 @@ from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResul
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import Caller, Decided, Decision, Ruling
 from holdfast.contracts.guardrails import GuardrailVerdict
+from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.model import ModelPurpose, StopCause
 from holdfast.contracts.project import ProjectFile
 from holdfast.contracts.run import AgentSnapshot
@@ -264,11 +265,16 @@ class RunRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditLine:
-    """A line of the audit, written by the run, or what Temporal says about the run."""
+    """
+    A line of the audit, written by the run, or what Temporal says about the run.
+
+    `told` is who goes on, or what of a session does, where the line tells that.
+    """
 
     event: str
     text: str
     at: datetime
+    told: HandoffRecord | MessageTaken | MessageEnded | None = None
 
 
 Entry: TypeAlias = Turn | RunRequest | MessageTrace | AuditLine | GuardrailRun | BackgroundTask

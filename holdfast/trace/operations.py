@@ -99,7 +99,7 @@ class EntryWork(Generic[EntryT]):
 
     def __init__(
         self,
-        chronicle: TraceBuilder,
+        trace: TraceBuilder,
         entry: EntryT,
         conclude: Callable[[EntryT, Outcome], EntryT],
         *,
@@ -107,7 +107,7 @@ class EntryWork(Generic[EntryT]):
     ) -> None:
         self._entry = entry
         self._conclude = conclude
-        self._entries, self._place = chronicle.entries, chronicle.add(entry)
+        self._entries, self._place = trace.entries, trace.add(entry)
         self.beside = beside
 
     def start(self, attempts: int, began: datetime, execution: str = "") -> None:
@@ -136,8 +136,8 @@ class OperationReader:
     the decision was made that let it run.
     """
 
-    def __init__(self, chronicle: TraceBuilder, begin: Begin) -> None:
-        self._chronicle = chronicle
+    def __init__(self, trace: TraceBuilder, begin: Begin) -> None:
+        self._trace = trace
         self._begin = begin
         self._open: dict[str, tuple[Operation, Work | None]] = {}
         self._clock: datetime | None = None
@@ -163,21 +163,21 @@ class OperationReader:
         self._open[operation.key] = operation, self._begin(operation)
 
     def _end(self, scheduled: int, outcome: Outcome) -> None:
-        _, work = self._open.pop(self._chronicle.build_key(scheduled), (None, None))
+        _, work = self._open.pop(self._trace.build_key(scheduled), (None, None))
         if work is not None:
             work.end(outcome)
 
     def _note_hand_back(self, name: str, failure: Failure, at: datetime) -> None:
         """Leave a line where another worker had to do what was left undone."""
         if why := describe_hand_back(failure):
-            self._chronicle.add_audit_line("handed back", f"{name}: {why}", at)
+            self._trace.add_audit_line("handed back", f"{name}: {why}", at)
 
     def _on_schedule(self, event: HistoryEvent) -> None:
         scheduled = event.activity_task_scheduled_event_attributes
         self._add(
             Operation(
                 kind="activity",
-                key=self._chronicle.key(event),
+                key=self._trace.key(event),
                 name=scheduled.activity_type.name,
                 at=read_time(event),
                 given=scheduled.input.payloads,
@@ -189,7 +189,7 @@ class OperationReader:
 
     def _on_start(self, event: HistoryEvent) -> None:
         started, now = event.activity_task_started_event_attributes, read_time(event)
-        found = self._open.get(self._chronicle.build_key(started.scheduled_event_id))
+        found = self._open.get(self._trace.build_key(started.scheduled_event_id))
         if found is None:
             return
         operation, work = found
@@ -208,7 +208,7 @@ class OperationReader:
             return
         ended: _ActivityFailure = getattr(event, event.WhichOneof("attributes") or "")
         operation, _ = self._open.get(
-            self._chronicle.build_key(ended.scheduled_event_id), (None, None)
+            self._trace.build_key(ended.scheduled_event_id), (None, None)
         )
         cancelled = event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED
         failure = _CANCELLED if cancelled else ended.failure
@@ -246,7 +246,7 @@ class OperationReader:
         work = self._begin(
             Operation(
                 kind="local",
-                key=self._chronicle.key(event),
+                key=self._trace.key(event),
                 name=done.activity_type,
                 at=began,
                 summary=read_summary(event),
@@ -264,7 +264,7 @@ class OperationReader:
         self._add(
             Operation(
                 kind="child",
-                key=self._chronicle.key(event),
+                key=self._trace.key(event),
                 name=initiated.workflow_type.name,
                 at=read_time(event),
                 given=initiated.input.payloads,
@@ -274,7 +274,7 @@ class OperationReader:
 
     def _on_child_start(self, event: HistoryEvent) -> None:
         started = event.child_workflow_execution_started_event_attributes
-        key = self._chronicle.build_key(started.initiated_event_id)
+        key = self._trace.build_key(started.initiated_event_id)
         _, work = self._open.get(key, (None, None))
         if work is not None:
             work.start(1, read_time(event), started.workflow_execution.run_id)

@@ -29,25 +29,25 @@ _PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"}
 _DIGEST_PREFIX_CHARS = 16
 
 
-def begin_own(chronicle: TraceBuilder, operation: Operation) -> Work | None:
+def begin_own(trace: TraceBuilder, operation: Operation) -> Work | None:
     """Begin to keep what no model asked for; null where one may have."""
     name, key, at = operation.name, operation.key, operation.at
     if operation.kind == "child":
-        return EntryWork(chronicle, _build_child(chronicle, operation), _conclude_child)
+        return EntryWork(trace, _build_child(trace, operation), _conclude_child)
     if name.startswith(ACTIVITY_PREFIX):
         names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
         looking = GuardrailRun(key=key, names=names, at=at)
-        return EntryWork(chronicle, looking, _conclude_guardrails)
+        return EntryWork(trace, looking, _conclude_guardrails)
     if name == "notify":
         told = decode(operation.given, Notice)
         about = f"{told.request_id} ({told.kind})" if told else "a request"
         notice = BackgroundTask(key=key, kind="notice", name=name, at=at, about=about)
-        return EntryWork(chronicle, notice, _conclude_task)
+        return EntryWork(trace, notice, _conclude_task)
     if name in _PROJECT:
         task = BackgroundTask(key=key, kind="project", name=name, at=at)
-        return EntryWork(chronicle, task, _conclude_task)
-    tool = _build_tool(chronicle, operation)
-    return tool and EntryWork(chronicle, tool, _conclude_tool)
+        return EntryWork(trace, task, _conclude_task)
+    tool = _build_tool(trace, operation)
+    return tool and EntryWork(trace, tool, _conclude_tool)
 
 
 def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun:
@@ -60,7 +60,7 @@ def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun
     return replace(looked, verdicts=answer.verdicts, spans=answer.spans)
 
 
-def _build_tool(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask | None:
+def _build_tool(trace: TraceBuilder, operation: Operation) -> BackgroundTask | None:
     """Begin an entry for a tool that undoes something, or runs a command of a guardrail."""
     invocation = decode(operation.given, ToolInvocation)
     if invocation is None:
@@ -77,8 +77,8 @@ def _build_tool(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask
     )
     if invocation.purpose == "undo":
         return work
-    guardrail = chronicle.find_command_guardrail(call_id)
-    if guardrail is None or chronicle.find_call(call_id) is not None:
+    guardrail = trace.find_command_guardrail(call_id)
+    if guardrail is None or trace.find_call(call_id) is not None:
         return None
     command = given.get("command")
     about = shlex.join(map(str, command)) if isinstance(command, list) else ""
@@ -121,9 +121,9 @@ def _describe_files(activity: str, payloads: Sequence[Payload]) -> str:
     return f"{files}, workspace {digest[:_DIGEST_PREFIX_CHARS]}" if digest else files
 
 
-def _build_child(chronicle: TraceBuilder, operation: Operation) -> BackgroundTask:
+def _build_child(trace: TraceBuilder, operation: Operation) -> BackgroundTask:
     given = decode(operation.given, RunInput)
-    judge = chronicle.find_judge(operation.run_id)
+    judge = trace.find_judge(operation.run_id)
     return BackgroundTask(
         key=operation.key,
         kind="child",

@@ -30,7 +30,6 @@ from holdfast.trace.signal_reader import SignalReader
 from holdfast.trace.turns import begin_call, begin_turn
 from holdfast.trace.values import Trace
 from holdfast.workflows import failures
-from holdfast.workflows.inbound import messages
 
 # A message came in while the run wrote its last step: Temporal lets it look again.
 _ROUTINE = {
@@ -49,7 +48,9 @@ def read_trace(histories: Iterable[WorkflowHistory]) -> Trace:
     for history in histories:
         for event in history.events:
             reader.read(event)
-    return reader.trace()
+    if not reader.trace.executions:
+        raise ValueError("the history doesn't begin with the start of a run")
+    return reader.trace
 
 
 class _Answer:
@@ -68,8 +69,8 @@ class TraceReader:
     """Reads events in their order; the trace so far can be had at any time."""
 
     def __init__(self) -> None:
-        self._chronicle = TraceBuilder()
-        self._people = SignalReader(self._chronicle)
+        self._trace = TraceBuilder()
+        self._people = SignalReader(self._trace)
         self._readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._on_start,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: self._on_completion,
@@ -82,7 +83,7 @@ class TraceReader:
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._on_task_failure,
             EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: self._on_task_timeout,
             **self._people.readers,
-            **OperationReader(self._chronicle, self._begin).readers,
+            **OperationReader(self._trace, self._begin).readers,
         }
 
     def read(self, event: HistoryEvent) -> None:
@@ -91,30 +92,26 @@ class TraceReader:
             read(event)
 
     @property
-    def builder(self) -> TraceBuilder:
+    def trace(self) -> TraceBuilder:
         """The run as far as it was read; it changes with what is read next."""
-        return self._chronicle
-
-    def trace(self) -> Trace:
-        """Return the run as far as it was read."""
-        return self._chronicle.trace()
+        return self._trace
 
     def _on_start(self, event: HistoryEvent) -> None:
         started = event.workflow_execution_started_event_attributes
-        chronicle = self._chronicle
-        chronicle.executions += 1
-        if chronicle.started_at is not None:
+        trace = self._trace
+        trace.executions += 1
+        if trace.executions > 1:
             return
         arguments = started.input.payloads
-        chronicle.run_id = started.workflow_id
-        chronicle.first_execution = started.first_execution_run_id
-        chronicle.started_at = read_time(event)
+        trace.run_id = started.workflow_id
+        trace.first_execution = started.first_execution_run_id
+        trace.started_at = read_time(event)
         if (given := decode(arguments, RunInput)) is not None:
-            chronicle.brief, chronicle.goal = given, given.input or ""
-            chronicle.budgets += [given.budget] if given.budget else []
+            trace.brief, trace.goal = given, given.input or ""
+            trace.budgets += [given.budget] if given.budget else []
         elif (opened := decode(arguments, SessionInput)) is not None:
-            chronicle.signals = messages.SESSION_SIGNALS
-            chronicle.brief = RunMetadata(
+            trace.is_session = True
+            trace.brief = RunMetadata(
                 agent=opened.agent,
                 tenant=opened.tenant,
                 actor=opened.actor,
@@ -123,37 +120,36 @@ class TraceReader:
                 stream=opened.stream,
             )
         elif (carried := decode(arguments, RunState)) is not None:
-            if carried.session is not None:
-                chronicle.signals = messages.SESSION_SIGNALS
-            restore_state(chronicle, carried, read_time(event))
+            trace.is_session = carried.session is not None
+            restore_state(trace, carried, read_time(event))
 
     def _on_completion(self, event: HistoryEvent) -> None:
         completed = event.workflow_execution_completed_event_attributes
-        self._chronicle.result = decode(completed.result.payloads, RunResult)
-        status = self._chronicle.result.status if self._chronicle.result else "completed"
-        self._chronicle.end(status, read_time(event))
+        self._trace.result = decode(completed.result.payloads, RunResult)
+        status = self._trace.result.status if self._trace.result else "completed"
+        self._trace.end(status, read_time(event))
 
     def _on_failure(self, event: HistoryEvent) -> None:
         failed = event.workflow_execution_failed_event_attributes
-        self._chronicle.end(
+        self._trace.end(
             "failed", read_time(event), failures.message(build_activity_error(failed.failure))
         )
 
     def _on_timeout(self, event: HistoryEvent) -> None:
-        self._chronicle.end("timed_out", read_time(event), "the run's own time limit was reached")
+        self._trace.end("timed_out", read_time(event), "the run's own time limit was reached")
 
     def _on_termination(self, event: HistoryEvent) -> None:
         terminated = event.workflow_execution_terminated_event_attributes
         reason = terminated.reason or "no reason given"
-        self._chronicle.end("terminated", read_time(event), f"by {terminated.identity}: {reason}")
+        self._trace.end("terminated", read_time(event), f"by {terminated.identity}: {reason}")
 
     def _on_cancellation(self, event: HistoryEvent) -> None:
-        self._chronicle.end("cancelled", read_time(event))
+        self._trace.end("cancelled", read_time(event))
 
     def _on_cancel_request(self, event: HistoryEvent) -> None:
         requested = event.workflow_execution_cancel_requested_event_attributes
         reason = f": {requested.cause}" if requested.cause else ""
-        self._chronicle.add_audit_line(
+        self._trace.add_audit_line(
             "cancel requested", f"by {requested.identity}{reason}", read_time(event)
         )
 
@@ -161,7 +157,7 @@ class TraceReader:
         if (reason := find_provider_wait(read_summary(event))) is not None:
             lasts = event.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
             until = read_time(event) + lasts
-            self._chronicle.provider_wait = Waiting(reason=reason, until=until)
+            self._trace.provider_wait = Waiting(reason=reason, until=until)
 
     def _on_task_failure(self, event: HistoryEvent) -> None:
         failed = event.workflow_task_failed_event_attributes
@@ -170,12 +166,12 @@ class TraceReader:
                 "WORKFLOW_TASK_FAILED_CAUSE_"
             )
             said = failed.failure.message or cause.lower().replace("_", " ")
-            self._chronicle.add_audit_line("workflow task failed", said, read_time(event))
+            self._trace.add_audit_line("workflow task failed", said, read_time(event))
 
     def _on_task_timeout(self, event: HistoryEvent) -> None:
         kind = event.workflow_task_timed_out_event_attributes.timeout_type
         if kind == TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE:
-            self._chronicle.add_audit_line(
+            self._trace.add_audit_line(
                 "worker lost", "it did not answer a workflow task", read_time(event)
             )
 
@@ -193,22 +189,22 @@ class TraceReader:
             case "local", "record":
                 return _Answer(lambda outcome: self._record(operation, outcome))
             case "activity", "call_model":
-                return begin_turn(self._chronicle, operation)
+                return begin_turn(self._trace, operation)
             case "activity", "mark_judged":
                 return None
             case "activity", "find_worker":
                 longest = duration(operation.limit)
                 said = f"it goes on with {operation.summary}, or after {longest} without"
-                return self._chronicle.add_audit_line("handed back", said, operation.at)
+                return self._trace.add_audit_line("handed back", said, operation.at)
             case _:
-                own = begin_own(self._chronicle, operation)
-                return own or begin_call(self._chronicle, operation)
+                own = begin_own(self._trace, operation)
+                return own or begin_call(self._trace, operation)
 
     def _open(self, outcome: Outcome) -> None:
-        self._chronicle.open_agent(decode(outcome.payloads, AgentSnapshot))
+        self._trace.open_agent(decode(outcome.payloads, AgentSnapshot))
 
     def _take_over(self, outcome: Outcome) -> None:
-        take_over(self._chronicle, decode(outcome.payloads, Carryover))
+        take_over(self._trace, decode(outcome.payloads, Carryover))
 
     def _judge(self, outcome: Outcome) -> None:
         if (verdicts := decode(outcome.payloads, Verdicts)) is not None:
@@ -221,7 +217,7 @@ class TraceReader:
         text = shorten(journal.line) if journal and journal.line else text
         told = journal.events if journal else ()
         if name not in {one.type for one in told}:
-            self._chronicle.add_audit_line(name, text, outcome.at)
+            self._trace.add_audit_line(name, text, outcome.at)
         for one in told:
             self._people.take(one, operation.key)
 
@@ -230,10 +226,10 @@ class TraceReader:
         if answer is None:
             return
         call_ids = [ruling.call_id for ruling in answer.rulings]
-        if not any(map(self._chronicle.find_command_guardrail, call_ids)):
-            self._chronicle.name_calls(call_ids)
+        if not any(map(self._trace.find_command_guardrail, call_ids)):
+            self._trace.name_calls(call_ids)
         for ruling in answer.rulings:
-            call = self._chronicle.find_call(ruling.call_id)
+            call = self._trace.find_call(ruling.call_id)
             if call is None or call.result is not None:
                 continue
             ruled = DecisionTrace(
@@ -244,6 +240,6 @@ class TraceReader:
                 caller=answer.caller,
             )
             asked = fill_arguments(call.call, ruling)
-            self._chronicle.put_call(replace(call, call=asked, course=(*call.course, ruled)))
+            self._trace.put_call(replace(call, call=asked, course=(*call.course, ruled)))
             if (refusal := tool_results.build_refusal(ruling)) is not None:
-                self._chronicle.close_call(refusal, outcome.at)
+                self._trace.close_call(refusal, outcome.at)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict
-from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun, Turn
 from holdfast.trace.values import Trace
 
@@ -13,9 +12,9 @@ _MODEL_EVENTS = {"approach", "answer sent back"}
 
 def redact_trace(trace: Trace) -> Trace:
     """Return a trace without what is told to nobody but auditors."""
-    entries, tried = tuple(redact_entry(trace, one) for one in trace.entries), trace.approaches
+    entries, tried = [redact_entry(trace, one) for one in trace.entries], trace.approaches
     if _hides_words(trace) and (trace.agent is None or trace.agent.tiers is None):
-        tried = tuple(one.copy_with({"approach": WITHHELD}) for one in tried)
+        tried = [one.copy_with({"approach": WITHHELD}) for one in tried]
     shown = replace(trace, entries=entries, approaches=tried)
     if trace.brief is None or not trace.brief.withheld:
         return shown
@@ -25,7 +24,7 @@ def redact_trace(trace: Trace) -> Trace:
     return replace(shown, goal=WITHHELD, result=result)
 
 
-def redact_entry(trace: Trace | TraceBuilder, entry: Entry) -> Entry:
+def redact_entry(trace: Trace, entry: Entry) -> Entry:
     """
     Return an entry without words of a model, where output guardrails stand.
 
@@ -53,6 +52,6 @@ def _redact_verdict(verdict: GuardrailVerdict) -> GuardrailVerdict:
     return verdict.copy_with({"reason": WITHHELD}) if verdict.quotes else verdict
 
 
-def _hides_words(trace: Trace | TraceBuilder) -> bool:
+def _hides_words(trace: Trace) -> bool:
     guarded = trace.agent is None or trace.agent.guards_answers
     return guarded or (trace.brief is not None and trace.brief.withheld)

@@ -64,8 +64,8 @@ class _Control(NamedTuple):
 class SignalReader:
     """Reads signals and updates; judgements and the journal come to it from their markers."""
 
-    def __init__(self, chronicle: TraceBuilder) -> None:
-        self._chronicle = chronicle
+    def __init__(self, trace: TraceBuilder) -> None:
+        self._trace = trace
         # A message may be judged before the journal has told of its request.
         self._early: list[tuple[MessageTrace, Verdict, datetime]] = []
         self._controls: deque[_Control] = deque(maxlen=MAX_MESSAGES_PER_EXECUTION)
@@ -87,14 +87,15 @@ class SignalReader:
     def _read(
         self, event: HistoryEvent, name: str, identity: str, payloads: Sequence[Payload]
     ) -> None:
-        key, at = self._chronicle.key(event), read_time(event)
+        key, at = self._trace.key(event), read_time(event)
         said = MessageTrace(key=key, signal=name, at=at, identity=identity)
         self._read_message(said, list(map(RawValue, payloads)))
 
     def _read_message(self, said: MessageTrace, values: list[RawValue]) -> None:
-        match messages.read(said.signal, values, self._chronicle.signals):
+        signals = messages.SESSION_SIGNALS if self._trace.is_session else messages.SIGNALS
+        match messages.read(said.signal, values, signals):
             case messages.UnreadableMessage(reason):
-                self._chronicle.refuse(said.refuse(reason, "unreadable"))
+                self._trace.refuse(said.refuse(reason, "unreadable"))
             case ApprovalSignal() as message:
                 said = replace(said, text=message.decision, sender=message.approver)
                 self._queue_message(said, message.request_id, message.reason)
@@ -109,7 +110,7 @@ class SignalReader:
                 said = replace(said, text=message.words, sender=message.by or "")
                 self._hear_control(replace(said, reason=message.why), values)
             case MessageSignal() as message:
-                self._chronicle.goal = self._chronicle.goal or message.text
+                self._trace.goal = self._trace.goal or message.text
                 said = replace(said, text=message.text, sender=message.actor or "")
                 self._hear_control(said, values)
             case HeldSignal(run_id=part):
@@ -126,14 +127,14 @@ class SignalReader:
         if isinstance(message, RequestsSignal):
             part = find_part(message.run_id)
             names = (qualify_request(part, request.request_id) for request in message.requests)
-            self._chronicle.relayed[message.run_id] = tuple(names)
+            self._trace.relays[message.run_id] = tuple(names)
 
     def _hear_control(self, said: MessageTrace, values: list[RawValue], part: str = "") -> None:
         """Take a signal about no request, which a verdict may take back or prove."""
         said = replace(said, accepted=True)
-        digest, place = digest_sent(values), self._chronicle.add(said)
+        digest, place = digest_sent(values), self._trace.add(said)
         if said.signal in {"suspend", "resume", "held"}:
-            self._chronicle.holds[place] = said.signal, part
+            self._trace.holds[place] = said.signal, part
         self._controls.append(_Control(digest, place, said))
 
     def _apply_control(self, verdict: ControlVerdict, now: datetime) -> None:
@@ -157,23 +158,23 @@ class SignalReader:
         """Keep what became of a signal about no request."""
         heard = self._controls[number]
         self._controls[number] = heard._replace(said=said)
-        self._chronicle.replace_message(heard.place, said)
+        self._trace.replace_message(heard.place, said)
 
     def _queue_message(
         self, said: MessageTrace, request_id: str, reason: str | None = None
     ) -> None:
         said = replace(said, request_id=request_id, reason=reason or "")
         if "/" in request_id:  # a part of the run judges it
-            self._chronicle.add(replace(said, accepted=True))
+            self._trace.add(replace(said, accepted=True))
         else:
-            self._chronicle.unjudged.append(said)
+            self._trace.unjudged.append(said)
 
     def apply_verdicts(self, verdicts: Verdicts, now: datetime) -> None:
         """Take the judgement of messages: each is about the oldest that names its request."""
         for control in verdicts.controls:
             self._apply_control(control, now)
         for verdict in verdicts.verdicts:
-            unjudged = self._chronicle.unjudged
+            unjudged = self._trace.unjudged
             request_id = verdict.request_id
             said = next((one for one in unjudged if one.request_id == request_id), None)
             if said is not None:
@@ -182,7 +183,7 @@ class SignalReader:
 
     def _apply_verdict(self, said: MessageTrace, verdict: Verdict, now: datetime) -> None:
         said = said.with_verdict(verdict, now)
-        asked = self._chronicle.requests.get(said.request_id)
+        asked = self._trace.requests.get(said.request_id)
         if said.accepted and asked is None:
             self._early.append((said, verdict, now))
             return
@@ -192,30 +193,30 @@ class SignalReader:
         if said.accepted and asked is not None:
             self._accept(self._expire_approvals(asked, verdict.lapsed, now), said, now)
         else:
-            self._chronicle.refuse(said)
+            self._trace.refuse(said)
 
     def take(self, event: JournalEvent, key: str) -> None:
         """Take what the run decided, but for what messages say; *key* names where it stands."""
         match event:
             case RequestOpened(request_id=name):
-                self._chronicle.open_request(RequestTrace.of(event, f"{key}.{name}"))
+                self._trace.open_request(RequestTrace.of(event, f"{key}.{name}"))
                 early, self._early = self._early, []
                 for one in early:
                     self._apply_verdict(*one)
             case RequestEscalated(request_id=name, groups=groups, at=at):
-                self._chronicle.hear(name, EscalatedToGroup(groups=groups, at=at))
+                self._trace.hear(name, EscalatedToGroup(groups=groups, at=at))
             case HandoffRecord() | MessageTaken() | MessageEnded():
-                self._chronicle.take_progress(event)
+                self._trace.take_progress(event)
             case AnswerWithheld():
-                self._chronicle.withhold_answer()
+                self._trace.withhold_answer()
             case ApproachFailed(approach=approach):
-                self._chronicle.approaches.append(approach)
+                self._trace.approaches.append(approach)
             case MessageRefused():
                 self._refuse_control(event)
             case RequestClosed(request_id=name, outcome=outcome, at=at):
-                asked = self._chronicle.requests.get(name)
+                asked = self._trace.requests.get(name)
                 if asked is not None and asked.outcome is None:
-                    self._chronicle.close_request(asked, outcome, at)
+                    self._trace.close_request(asked, outcome, at)
 
     def _expire_approvals(
         self, asked: RequestTrace, lapsed: tuple[str, ...], now: datetime
@@ -238,9 +239,9 @@ class SignalReader:
         outcome = _outcome(said)
         if outcome == "approved" and len(asked.approvals) + 1 < asked.count:
             fresh = replace(asked, heard=(*asked.heard, said))
-            self._chronicle.requests[asked.request_id] = fresh
+            self._trace.requests[asked.request_id] = fresh
         else:
-            self._chronicle.close_request(asked, outcome, now, said)
+            self._trace.close_request(asked, outcome, now, said)
 
 
 def _find_lateness(asked: RequestTrace, now: datetime) -> OutcomeCode | None:

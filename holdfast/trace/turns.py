@@ -32,22 +32,22 @@ from holdfast.trace.payloads import decode, decode_result
 from holdfast.workflows import failures
 
 
-def begin_turn(chronicle: TraceBuilder, operation: Operation) -> Work:
+def begin_turn(trace: TraceBuilder, operation: Operation) -> Work:
     """Begin to keep a question to a model, which is the latest turn while it goes on."""
     asked = decode(operation.given, ModelCall)
     if asked is not None:
-        _keep_results(chronicle, asked, operation.at)
-    before = chronicle.turn.number if chronicle.turn else 0
+        _keep_results(trace, asked, operation.at)
+    before = trace.turn.number if trace.turn else 0
     turn = Turn(
         key=operation.key,
         number=asked.turn if asked else before + 1,
         model=asked.model if asked else operation.summary,
-        agent=chronicle.agent,
+        agent=trace.agent,
         at=operation.at,
         purpose=asked.purpose if asked else "turn",
         tools=asked.tools if asked else (),
     )
-    return EntryWork(chronicle, turn, _conclude_turn, beside=True)
+    return EntryWork(trace, turn, _conclude_turn, beside=True)
 
 
 def _conclude_turn(turn: Turn, outcome: Outcome) -> Turn:
@@ -78,27 +78,23 @@ def _with_reply(turn: Turn, reply: ModelReply, now: datetime) -> Turn:
     )
 
 
-def _keep_results(chronicle: TraceBuilder, asked: ModelCall, now: datetime) -> None:
+def _keep_results(trace: TraceBuilder, asked: ModelCall, now: datetime) -> None:
     """
     Take the failures that the model is told of: no word about them is truer.
 
     Of a success it may be told less than the tool returned, where one ran.
     """
     for item in asked.items:
-        if (
-            isinstance(item, AssistantTurn)
-            and chronicle.brief is not None
-            and chronicle.brief.is_dry
-        ):
-            chronicle.name_calls([call.call_id for call in item.calls])  # nobody ruled on them
+        if isinstance(item, AssistantTurn) and trace.brief is not None and trace.brief.is_dry:
+            trace.name_calls([call.call_id for call in item.calls])  # nobody ruled on them
         for result in _select_told_results(item):
-            call = chronicle.find_call(result.call_id)
+            call = trace.find_call(result.call_id)
             if call is None or not (isinstance(result, ToolFailure) or call.result is None):
                 continue
             if call.result is None and call.rulings and result.status != "denied":
                 # It was done by another agent.
                 call = replace(call, started_at=call.rulings[-1].at, ended_at=now)
-            chronicle.put_call(replace(call, result=result))
+            trace.put_call(replace(call, result=result))
 
 
 def _select_told_results(item: NewItem) -> Iterator[ToolResult]:
@@ -107,15 +103,15 @@ def _select_told_results(item: NewItem) -> Iterator[ToolResult]:
         yield from (one for one in item.results if not isinstance(one, ResultReference))
 
 
-def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:
+def begin_call(trace: TraceBuilder, operation: Operation) -> Work:
     """Begin to keep a tool that runs for a call: that one, or another that drafts or looks."""
     if operation.outcome is not None:
-        return _CallWork(chronicle, _find_local_call(chronicle, operation, operation.outcome))
+        return _CallWork(trace, _find_local_call(trace, operation, operation.outcome))
     invocation = decode(operation.given, ToolInvocation)
-    call = chronicle.find_call(invocation.call_id) if invocation else None
+    call = trace.find_call(invocation.call_id) if invocation else None
     if invocation is None or call is None:
         event = f"event {operation.key.rpartition('.')[2]}"
-        return _begin_unread(chronicle, operation, invocation.call_id if invocation else event)
+        return _begin_unread(trace, operation, invocation.call_id if invocation else event)
     queue, companion = operation.task_queue, ""
     match invocation.purpose:
         case "call" | "undo":  # what undoes is the run's own work
@@ -131,21 +127,21 @@ def begin_call(chronicle: TraceBuilder, operation: Operation) -> Work:
                 draft_id=invocation.idempotency_key if purpose == "draft" else "",
             )
             call = replace(call, course=(*call.course, ran))
-    chronicle.put_call(call)
-    return _CallWork(chronicle, invocation.call_id, companion)
+    trace.put_call(call)
+    return _CallWork(trace, invocation.call_id, companion)
 
 
-def _begin_unread(chronicle: TraceBuilder, operation: Operation, call_id: str) -> Work:
+def _begin_unread(trace: TraceBuilder, operation: Operation, call_id: str) -> Work:
     """Keep a call whose asking can't be read: that it ran can."""
-    if (turn := chronicle.turn) is not None:
+    if (turn := trace.turn) is not None:
         unread = Call(
             key=operation.key,
             call=MalformedCall(call_id=call_id, name=operation.name, raw_arguments="?"),
             at=operation.at,
             task_queue=operation.task_queue,
         )
-        chronicle.change_turn(replace(turn, calls=(*turn.calls, unread)))
-    return _CallWork(chronicle, call_id)
+        trace.change_turn(replace(turn, calls=(*turn.calls, unread)))
+    return _CallWork(trace, call_id)
 
 
 class _CallWork:
@@ -153,18 +149,18 @@ class _CallWork:
 
     beside = True
 
-    def __init__(self, chronicle: TraceBuilder, call_id: str, companion: str = "") -> None:
-        self._chronicle = chronicle
+    def __init__(self, trace: TraceBuilder, call_id: str, companion: str = "") -> None:
+        self._trace = trace
         self._call_id = call_id
         self._companion = companion
 
     def start(self, attempts: int, began: datetime, _execution: str = "") -> None:
-        if (call := self._chronicle.find_call(self._call_id)) is not None:
+        if (call := self._trace.find_call(self._call_id)) is not None:
             ran = call.find_auxiliary_call(self._companion) or call
             self._put(call, replace(ran, started_at=began, attempts=attempts))
 
     def end(self, outcome: Outcome) -> None:
-        call, agent = self._chronicle.find_call(self._call_id), self._chronicle.agent
+        call, agent = self._trace.find_call(self._call_id), self._trace.agent
         if call is None:
             return
         ran = call.find_auxiliary_call(self._companion) or call
@@ -181,13 +177,13 @@ class _CallWork:
         self._put(call, over)
         follows = None if result is None else _derive_result(call, ran, result)
         if follows is not None:
-            self._chronicle.close_call(follows, outcome.at)
+            self._trace.close_call(follows, outcome.at)
 
     def _put(self, call: Call, ran: Call | AuxiliaryCall) -> None:
-        self._chronicle.put_call(ran if isinstance(ran, Call) else call.with_auxiliary_call(ran))
+        self._trace.put_call(ran if isinstance(ran, Call) else call.with_auxiliary_call(ran))
 
 
-def _find_local_call(chronicle: TraceBuilder, operation: Operation, outcome: Outcome) -> str:
+def _find_local_call(trace: TraceBuilder, operation: Operation, outcome: Outcome) -> str:
     """
     Find the call that ran inside a workflow task: its result names it.
 
@@ -197,7 +193,7 @@ def _find_local_call(chronicle: TraceBuilder, operation: Operation, outcome: Out
         return result.call_id
     open_calls = [
         call.call
-        for call in (chronicle.turn.calls if chronicle.turn else ())
+        for call in (trace.turn.calls if trace.turn else ())
         if call.result is None and call.call.name == operation.name
     ]
     shown = operation.summary

@@ -1,13 +1,15 @@
-"""A trace: what happened in a run, in its order, as frozen values."""
+"""A trace: what is known of a run, in the order in which it happened."""
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import reduce
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
-from holdfast.contracts.budget import Ledger, Limits
+from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.control import Approach, Waiting
-from holdfast.contracts.guardrails import ACTIVITY_PREFIX
+from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailSpec
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunResult
 from holdfast.contracts.usage import CallUsage
@@ -38,53 +40,110 @@ TraceStatus: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+_UNKNOWN = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(kw_only=True)
 class Trace:
     """
-    A run, from its start to its end or to now.
+    A run, from its start to its end or to now; what is read further changes it.
 
     `run_id` is the workflow id; `first_execution` stays the same when the run continues as a new
-    execution. `brief`, `agent`, `limits` and `result` are null where history doesn't hold them in
-    a form that this release reads. `failure` says why a run has no result. `approaches` are those
-    that failed, `handoffs` to whom its work was handed, `talk` the work on the messages of a
-    session. `flood` are refused messages beyond those that anybody would read one by one,
-    `relayed` the ids of requests that wait in runs that work for this one, `held` those of such
-    runs that are suspended. With a `provider_wait` it asks its last model again later.
+    execution. A session answers one message after the other. `brief`, `agent` and `result` are
+    null where history doesn't hold them in a form that this release reads. `failure` says why a
+    run has no result. `budgets` are what changed the limits of the agent, in their order,
+    `approaches` those that failed. `flood` are refused messages beyond those that anybody would
+    read one by one. `holds` are the words by which the run is held or goes on, by the places of
+    their entries: `suspend`, `resume`, or `held` from a part, which is named. They count from when
+    they are heard; what is refused later never did. `relays` are the ids of requests that wait in
+    runs that work for this one. With a `provider_wait` it asks its last model again later.
     """
 
-    run_id: str
-    first_execution: str
-    executions: int
-    started_at: datetime
-    ended_at: datetime | None
-    status: TraceStatus
-    goal: str
-    brief: RunMetadata | None
-    agent: AgentSnapshot | None
-    limits: Limits | None
-    result: RunResult | None
-    failure: str | None
-    entries: tuple[Entry, ...]
-    requests: Mapping[str, RequestTrace]
-    approaches: tuple[Approach, ...] = ()
-    handoffs: tuple[HandoffRecord, ...] = ()
-    talk: tuple[MessageTaken | MessageEnded, ...] = ()
-    flood: tuple[MessageTrace, ...] = ()
-    relayed: tuple[str, ...] = ()
-    held: frozenset[str] = frozenset()
+    run_id: str = ""
+    first_execution: str = ""
+    executions: int = 0
+    is_session: bool = False
+    started_at: datetime = _UNKNOWN
+    ended_at: datetime | None = None
+    ended: TraceStatus | None = None
+    goal: str = ""
+    brief: RunMetadata | None = None
+    agent: AgentSnapshot | None = None
+    budgets: list[Budget] = field(default_factory=list[Budget])
+    result: RunResult | None = None
+    failure: str | None = None
+    entries: list[Entry] = field(default_factory=list[Entry])
+    requests: dict[str, RequestTrace] = field(default_factory=dict[str, RequestTrace])
+    approaches: list[Approach] = field(default_factory=list[Approach])
+    flood: list[MessageTrace] = field(default_factory=list[MessageTrace])
+    holds: dict[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
+    relays: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     provider_wait: Waiting | None = None
+
+    @property
+    def status(self) -> TraceStatus:
+        """Where the run stands, in one word."""
+        if self.ended is not None:
+            return self.ended
+        if self.is_on_hold:
+            return "suspending" if self.in_flight else "suspended"
+        if self.provider_wait or self.waiting:
+            return "waiting"
+        works = any(isinstance(one, MessageTaken) for one in self.talk[-1:])
+        return "idle" if self.is_session and not works else "running"
 
     @property
     def in_flight(self) -> tuple[str, ...]:
         """What has begun and may still do something, in the words of the query `status`."""
         if self.ended_at is not None:
             return ()
-        return tuple(what for entry in self.entries for what in find_in_flight(entry, self.held))
+        return tuple(what for entry in self.entries for what in _find_in_flight(entry, self.held))
 
     @property
-    def is_session(self) -> bool:
-        """Whether it is a session, which answers one message after the other."""
-        return self.brief is not None and self.brief.session_id == self.run_id
+    def held(self) -> frozenset[str]:
+        """The parts that have said since the run was suspended that they hold still."""
+        since = takewhile(lambda one: one[0] == "held", reversed(self.holds.values()))
+        return frozenset(part for _, part in since)
+
+    @property
+    def is_on_hold(self) -> bool:
+        """Whether the latest word about it suspends the run."""
+        words = (signal for signal, _ in reversed(self.holds.values()) if signal != "held")
+        return next(words, "resume") == "suspend"
+
+    @property
+    def limits(self) -> Limits | None:
+        """What bounds the run now; null where nobody knows its agent."""
+        if self.agent is None:
+            return None
+        return reduce(Limits.with_changes, self.budgets, self.agent.budget)
+
+    @property
+    def relayed(self) -> tuple[str, ...]:
+        """The ids of requests that wait in runs that still work for this one."""
+        parts = (work.run_id for work in self.background_tasks if work.ended_at is None)
+        return tuple(name for part in parts for name in self.relays.get(part, ()))
+
+    @property
+    def handoffs(self) -> tuple[HandoffRecord, ...]:
+        """To whom its work was handed."""
+        told = (note.told for note in self.audit_lines)
+        return tuple(one for one in told if isinstance(one, HandoffRecord))
+
+    @property
+    def talk(self) -> tuple[MessageTaken | MessageEnded, ...]:
+        """The work on the messages of a session."""
+        told = (note.told for note in self.audit_lines)
+        return tuple(one for one in told if isinstance(one, MessageTaken | MessageEnded))
+
+    @property
+    def guardrail_specs(self) -> tuple[GuardrailSpec, ...]:
+        """The guardrails and acceptance checks that the run has."""
+        return (*self.agent.guardrails, *self.agent.acceptance) if self.agent else ()
+
+    def find_guardrail(self, name: str) -> GuardrailSpec | None:
+        """Return the guardrail or acceptance check of this name, if the run has one."""
+        return next((spec for spec in self.guardrail_specs if spec.name == name), None)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -158,7 +217,7 @@ class Trace:
         return sum((part.usage for part in self.part_ledgers), own)
 
 
-def find_in_flight(entry: Entry, held: Container[str]) -> Iterator[str]:
+def _find_in_flight(entry: Entry, held: Container[str]) -> Iterator[str]:
     """Say what of an entry has begun and may still do something; runs that are *held* don't."""
     match entry:
         case Turn(ended_at=None):

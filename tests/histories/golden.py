@@ -74,7 +74,7 @@ def _grown(chain: Chain) -> Iterator[Line]:
     for history in chain:
         for event in history.events:
             reader.read(event)
-            yield from progress.fresh(reader.trace())
+            yield from progress.fresh(reader.trace)
 
 
 def _forms(tree: SpanTree) -> Iterator[str]:

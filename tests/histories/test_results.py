@@ -28,7 +28,7 @@ def told(chain: Chain) -> Iterator[tuple[ToolResult, ToolResult]]:
         ):
             whole = ModelCall.model_validate_json(asked.input.payloads[0].data)
             for result in said(whole):
-                known = reader.builder.find_call(result.call_id)
+                known = reader.trace.find_call(result.call_id)
                 if known is not None and known.result is not None:
                     yield known.result, result
         reader.read(event)

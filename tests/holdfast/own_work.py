@@ -148,7 +148,7 @@ def watched(*executions: Written) -> list[str]:
     for execution in executions:
         for event in execution.history.events:
             reader.read(event)
-            found += map(str, progress.fresh(reader.trace()))
+            found += map(str, progress.fresh(reader.trace))
     return found[2:]
 
 

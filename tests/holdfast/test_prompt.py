@@ -13,6 +13,7 @@ from holdfast.cli.asking import ApprovalPrompt
 from holdfast.cli.screen import Screen
 from holdfast.client import NoWorker, Run
 from holdfast.contracts.approvals import Request
+from holdfast.trace.entries import BackgroundTask
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
 from tests.builders import a_request
@@ -42,7 +43,11 @@ class BusyRun(Run):
 def a_trace(request: Request) -> Trace:
     """A history that knows of the request."""
     (chain, *_) = stored.unpack(stored.history_file("undo").read_bytes())
-    return replace(read_trace(chain), relayed=(request.request_id,))
+    trace = read_trace(chain)
+    works = BackgroundTask(
+        key="part", kind="child", name="part", run_id="part", at=trace.started_at
+    )
+    return replace(trace, entries=[works], relays={"part": (request.request_id,)}, ended_at=None)
 
 
 @pytest.mark.parametrize(

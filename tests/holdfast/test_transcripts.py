@@ -226,5 +226,5 @@ def watch(history: WorkflowHistory) -> list[str]:
     watched: list[str] = []
     for event in history.events:
         reader.read(event)
-        watched += map(str, progress.fresh(reader.trace()))
+        watched += map(str, progress.fresh(reader.trace))
     return watched

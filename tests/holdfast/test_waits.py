@@ -67,7 +67,7 @@ def watched(*histories: WorkflowHistory) -> list[str]:
     for history in histories:
         for event in history.events:
             reader.read(event)
-            found += map(str, progress.fresh(reader.trace()))
+            found += map(str, progress.fresh(reader.trace))
     return found
 
 

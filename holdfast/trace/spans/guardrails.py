@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolSuccess
-from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.trace.entries import BackgroundTask, GuardrailRun, Timed
 from holdfast.trace.requests import RequestTrace
 from holdfast.trace.spans.custom import build_custom_spans
@@ -41,7 +40,7 @@ def build_idle_spans(trace: Trace, parent: str) -> Iterator[Span]:
     looked = {name for run in trace.guardrail_runs for name in run.names}
     looked |= {work.guardrail for work in trace.background_tasks}
     looked |= {name for asked in trace.requests.values() if (name := find_reviewer(trace, asked))}
-    for spec in _specs(trace):
+    for spec in trace.guardrail_specs:
         if spec.name not in looked:
             at = trace.started_at
             never = Timed(key=f"guardrail.{spec.name}", at=at, ended_at=at)
@@ -60,7 +59,7 @@ def find_reviewer(trace: Trace, asked: RequestTrace) -> str:
     """Return the name of the guardrail that is this review; none where it is anything else."""
     prefix, _, rest = asked.subject.partition(":")
     name = rest.partition(":")[0]
-    spec = _find_spec(trace, name)
+    spec = trace.find_guardrail(name)
     reviews = spec is not None and spec.review is not None
     return name if prefix == _SUBJECT_PREFIX and reviews else ""
 
@@ -79,7 +78,7 @@ def _build_span(trace: Trace, look: Timed, name: str, parent: str, more: JsonObj
 
 
 def _describe(trace: Trace, name: str) -> JsonObject:
-    spec = _find_spec(trace, name)
+    spec = trace.find_guardrail(name)
     layer = spec.layer if spec else ""
     return {
         "guardrail_name": name,
@@ -113,7 +112,7 @@ def _describe_look(trace: Trace, looked: GuardrailRun, name: str) -> JsonObject:
 
 
 def _name_tripwire(trace: Trace, name: str) -> str:
-    spec = _find_spec(trace, name)
+    spec = trace.find_guardrail(name)
     return _TRIPPED.get(spec.on_trip if spec else "", "deny")
 
 
@@ -136,11 +135,3 @@ def _judge(trace: Trace, work: BackgroundTask) -> str | None:
             return "allow"
         case _:
             return _name_tripwire(trace, work.guardrail)
-
-
-def _specs(trace: Trace) -> tuple[GuardrailSpec, ...]:
-    return (*trace.agent.guardrails, *trace.agent.acceptance) if trace.agent else ()
-
-
-def _find_spec(trace: Trace, name: str) -> GuardrailSpec | None:
-    return next((spec for spec in _specs(trace) if spec.name == name), None)
