@@ -23,7 +23,7 @@ from holdfast.contracts.control import Approach
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 from holdfast.histories import Recorded
-from holdfast.trace.entries import BackgroundTask, Entry, GuardrailRun, Turn
+from holdfast.trace.entries import BackgroundTask, Entry, Turn
 from holdfast.trace.payloads import read_time
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.released import redact_entry
@@ -49,12 +49,11 @@ class EventFold:
     def __init__(self) -> None:
         self._reader = TraceReader()
         self._run = self._reader.trace
-        self._growing: dict[int, Entry] = {}
-        self._entries = 0
+        self._known: dict[int, Entry] = {}
+        self._seen = 0
         self._waiting: dict[str, RequestTrace] = {}
         self._requests = 0
         self._approaches = 0
-        self._judged = 0
         self._counted = _Counted(UsageMetrics(), 0)
         self._hold: MessageTrace | None = None
         self._suspended = False
@@ -153,29 +152,12 @@ class EventFold:
 
     def _tell_entries(self) -> Iterator[Told]:
         entries = self._run.entries
-        for place in self._run.judged[self._judged :]:
-            yield from self._tell_message(entries[place])
-        self._judged = len(self._run.judged)
-        fresh = range(self._entries, len(entries))
-        self._entries = len(entries)
-        for place in (*self._growing, *fresh):
-            before, now = self._growing.get(place), entries[place]
+        fresh, self._seen = self._run.changed[self._seen :], len(self._run.changed)
+        for place in sorted(set(fresh)):
+            before, now = self._known.get(place), entries[place]
+            self._known[place] = now
             if now is not before:
                 yield from self._tell_entry(before, now)
-            if self._may_grow(now):
-                self._growing[place] = now
-            else:
-                self._growing.pop(place, None)
-
-    def _may_grow(self, entry: Entry) -> bool:
-        match entry:
-            case Turn():
-                calls = any(call.result is None for call in entry.calls)
-                return entry.ended_at is None or (calls and entry is self._run.turn)
-            case GuardrailRun() | BackgroundTask():
-                return entry.ended_at is None
-            case _:
-                return False
 
     def _tell_entry(self, before: Entry | None, now: Entry) -> Iterator[Told]:
         shown = redact_entry(self._run, now)

@@ -40,14 +40,10 @@ MAX_REFUSAL_LINES = 100
 
 @dataclass(kw_only=True)
 class TraceBuilder(Trace):
-    """
-    A trace that grows. Entries are only added; calls, requests and the last turn change.
-
-    `judged` are the places of messages that counted until a verdict said what became of them.
-    """
+    """A trace that grows. Entries are only added; calls, requests and the last turn change."""
 
     unjudged: deque[MessageTrace] = field(default_factory=deque[MessageTrace], init=False)
-    judged: list[int] = field(default_factory=list[int], init=False)
+    _asked_at: dict[str, int | None] = field(default_factory=dict[str, int | None], init=False)
     _receiver: AgentSnapshot | None = field(default=None, init=False)
     _refused: int = field(default=0, init=False)
     _turn_at: int | None = field(default=None, init=False)
@@ -65,12 +61,18 @@ class TraceBuilder(Trace):
         if isinstance(entry, Turn):
             self._turn_at, self.provider_wait = len(self.entries), None
         self.entries.append(entry)
-        return len(self.entries) - 1
+        self.changed.append(len(self.entries) - 1)
+        return self.changed[-1]
+
+    def put(self, place: int, entry: Entry) -> None:
+        """Put a changed entry in the place of what it was."""
+        self.entries[place] = entry
+        self.changed.append(place)
 
     def change_turn(self, turn: Turn) -> None:
         """Put a changed turn in the place of the latest."""
         if self._turn_at is not None:
-            self.entries[self._turn_at] = turn
+            self.put(self._turn_at, turn)
 
     def withhold_answer(self) -> None:
         """Keep that the answer of the latest turn, if that is one, doesn't go out."""
@@ -138,8 +140,7 @@ class TraceBuilder(Trace):
 
     def replace_message(self, place: int, judged: MessageTrace) -> None:
         """Put what became of a message in the place where it was taken to count."""
-        self.entries[place] = judged
-        self.judged.append(place)
+        self.put(place, judged)
         if not judged.accepted:
             self.holds.pop(place, None)
 
@@ -164,23 +165,28 @@ class TraceBuilder(Trace):
         """Open a request, which a decision about its call led to, or the run itself."""
         if asked.request_id in self.requests:
             return  # as the state that was carried over has it
-        self.requests[asked.request_id] = asked
+        self.requests[asked.request_id], place = asked, self._turn_at
         if asked.is_of_run:
-            self.add(RunRequest(request_id=asked.request_id))
-        elif (call := self.find_call(asked.call_id)) is not None:
-            match call.course:
-                case (*before, DecisionTrace() as ruled):
-                    ruled = replace(ruled, request_id=asked.request_id)
-                    self.put_call(replace(call, course=(*before, ruled)))
-                case _:
-                    return
+            place = self.add(RunRequest(request_id=asked.request_id))
+        elif (call := self.find_call(asked.call_id)) is not None and call.rulings:
+            *before, ruled = call.course
+            if isinstance(ruled, DecisionTrace):
+                ruled = replace(ruled, request_id=asked.request_id)
+                self.put_call(replace(call, course=(*before, ruled)))
+        self._asked_at[asked.request_id] = place
+
+    def put_request(self, asked: RequestTrace) -> None:
+        """Put a changed request in the place of what it was."""
+        self.requests[asked.request_id] = asked
+        if (place := self._asked_at[asked.request_id]) is not None:
+            self.changed.append(place)
 
     def hear(self, request_id: str, heard: MessageTrace | EscalatedToGroup) -> bool:
         """Keep what happened while a request waits; false if none waits under this id."""
         asked = self.requests.get(request_id)
         if asked is None or asked.outcome is not None:
             return False
-        self.requests[request_id] = replace(asked, heard=(*asked.heard, heard))
+        self.put_request(replace(asked, heard=(*asked.heard, heard)))
         return True
 
     def refuse(self, said: MessageTrace) -> None:
@@ -200,7 +206,7 @@ class TraceBuilder(Trace):
     ) -> None:
         """Close a request, perhaps with the message that decided it; its call may be over."""
         closed = replace(asked, outcome=outcome, settled=said, closed_at=at)
-        self.requests[asked.request_id] = closed
+        self.put_request(closed)
         if said is not None and said.budget is not None:
             self.budgets.append(said.budget)
         call = self.find_call(asked.call_id)

@@ -107,7 +107,7 @@ class EntryWork(Generic[EntryT]):
     ) -> None:
         self._entry = entry
         self._conclude = conclude
-        self._entries, self._place = trace.entries, trace.add(entry)
+        self._trace, self._place = trace, trace.add(entry)
         self.beside = beside
 
     def start(self, attempts: int, began: datetime, execution: str = "") -> None:
@@ -120,7 +120,8 @@ class EntryWork(Generic[EntryT]):
         self._change(self._conclude(replace(self._entry, ended_at=outcome.at), outcome))
 
     def _change(self, entry: EntryT) -> None:
-        self._entry = self._entries[self._place] = entry
+        self._entry = entry
+        self._trace.put(self._place, entry)
 
 
 Begin: TypeAlias = Callable[[Operation], Work | None]

@@ -5,10 +5,7 @@ from collections.abc import Iterator
 from holdfast.trace.course import call_lines, escalation_lines
 from holdfast.trace.entries import (
     AuditLine,
-    BackgroundTask,
     Call,
-    Entry,
-    GuardrailRun,
     RunRequest,
     Turn,
 )
@@ -32,8 +29,6 @@ class Progress:
         self._headed = False
         self._seen = 0
         self._written: dict[str, int] = {}
-        self._growing: list[int] = []
-        self._read: dict[int, tuple[object, ...]] = {}
         self._latest_call = ""
         self._ended = False
 
@@ -42,25 +37,12 @@ class Progress:
         if not self._headed and (trace.goal or trace.entries or trace.ended_at):
             self._headed = True  # what a run tries again is known once it has been read
             yield from heading(redact_trace(trace))
-        self._growing += range(self._seen, len(trace.entries))
-        self._seen = len(trace.entries)
-        for place in self._growing:
-            if self._is_news(trace, place):
-                yield from self._news(trace, place)
-        self._growing = [
-            place for place in self._growing if _may_grow(trace, trace.entries[place])
-        ]
+        fresh, self._seen = trace.changed[self._seen :], len(trace.changed)
+        for place in sorted(set(fresh)):
+            yield from self._news(trace, place)
         if trace.ended_at is not None and not self._ended:
             self._ended = True
             yield from ending(redact_trace(trace))
-
-    def _is_news(self, trace: Trace, place: int) -> bool:
-        """Whether an entry has changed: in a flood of messages hardly any event changes one."""
-        before = self._read.get(place, ())
-        now = self._read[place] = tuple(_parts(trace, trace.entries[place]))
-        return len(before) != len(now) or any(
-            one is not other for one, other in zip(before, now, strict=True)
-        )
 
     def _news(self, trace: Trace, place: int) -> Iterator[Line]:
         match redact_entry(trace, trace.entries[place]):
@@ -99,29 +81,3 @@ class Progress:
         fresh = lines[self._written.get(key, 0) :]
         self._written[key] = len(lines)
         return fresh
-
-
-def _parts(trace: Trace, entry: Entry) -> Iterator[object]:
-    """Return what the lines of an entry are made of; each value is another when it changes."""
-    yield entry
-    match entry:
-        case Turn():
-            for ruled in (ruled for call in entry.calls for ruled in call.rulings):
-                if ruled.request_id is not None:
-                    yield trace.requests[ruled.request_id]
-        case RunRequest(request_id=request_id):
-            yield trace.requests[request_id]
-        case _:
-            return
-
-
-def _may_grow(trace: Trace, entry: Entry) -> bool:
-    match entry:
-        case Turn():
-            return entry.ended_at is None or any(call.result is None for call in entry.calls)
-        case RunRequest(request_id=request_id):
-            return trace.requests[request_id].outcome is None
-        case GuardrailRun() | BackgroundTask():
-            return entry.ended_at is None
-        case _:
-            return False

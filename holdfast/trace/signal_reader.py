@@ -238,8 +238,7 @@ class SignalReader:
     def _accept(self, asked: RequestTrace, said: MessageTrace, now: datetime) -> None:
         outcome = _outcome(said)
         if outcome == "approved" and len(asked.approvals) + 1 < asked.count:
-            fresh = replace(asked, heard=(*asked.heard, said))
-            self._trace.requests[asked.request_id] = fresh
+            self._trace.put_request(replace(asked, heard=(*asked.heard, said)))
         else:
             self._trace.close_request(asked, outcome, now, said)
 

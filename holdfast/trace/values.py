@@ -57,6 +57,8 @@ class Trace:
     their entries: `suspend`, `resume`, or `held` from a part, which is named. They count from when
     they are heard; what is refused later never did. `relays` are the ids of requests that wait in
     runs that work for this one. With a `provider_wait` it asks its last model again later.
+    `changed` are the places of entries, each as often as the entry was new or other than before:
+    whoever watches goes on behind what they have seen.
     """
 
     run_id: str = ""
@@ -79,6 +81,7 @@ class Trace:
     holds: dict[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
     relays: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     provider_wait: Waiting | None = None
+    changed: list[int] = field(default_factory=list[int], init=False)
 
     @property
     def status(self) -> TraceStatus:
