@@ -138,7 +138,7 @@ class TraceBuilder(Trace):
         self.agent = receiver and limit_receiver(sender, brief, receiver)
         self.brief = bind_brief(brief, find_ceiling(sender, brief))
 
-    def replace_message(self, place: int, judged: MessageTrace) -> None:
+    def put_message(self, place: int, judged: MessageTrace) -> None:
         """Put what became of a message in the place where it was taken to count."""
         self.put(place, judged)
         if not judged.accepted:

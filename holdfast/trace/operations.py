@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType, StartChildWorkflowExecutionFailedCause
@@ -79,49 +79,46 @@ class Outcome(NamedTuple):
     error: ActivityError | None = None
 
 
-class Work(Protocol):
-    """What is kept of an operation while it goes on. It may run `beside` others of its task."""
-
-    @property
-    def beside(self) -> bool: ...
-
-    def start(self, attempts: int, began: datetime, execution: str = "", /) -> None:
-        """Take that so many attempts have begun, the first then; a child run in an *execution*."""
-        ...
-
-    def end(self, outcome: Outcome, /) -> None:
-        """Take its end."""
-        ...
+def _ignore(_attempts: int, _began: datetime, _execution: str = "") -> None:
+    """Tell nobody when it began."""
 
 
-class EntryWork(Generic[EntryT]):
-    """An entry of the trace that changes as its work goes on."""
+class Work(NamedTuple):
+    """
+    What is told when an operation ends, and before, when so many attempts have begun.
 
-    def __init__(
-        self,
-        trace: TraceBuilder,
-        entry: EntryT,
-        conclude: Callable[[EntryT, Outcome], EntryT],
-        *,
-        beside: bool = False,
-    ) -> None:
-        self._entry = entry
-        self._conclude = conclude
-        self._trace, self._place = trace, trace.add(entry)
-        self.beside = beside
+    The first began at that time, a child run in that execution. What runs `beside` others of its
+    task took none of their time.
+    """
 
-    def start(self, attempts: int, began: datetime, execution: str = "") -> None:
-        entry = replace(self._entry, started_at=began, attempts=attempts)
-        if isinstance(entry, BackgroundTask):
-            entry = replace(entry, execution=execution)
-        self._change(entry)
+    end: Callable[[Outcome], None]
+    start: Callable[[int, datetime, str], None] = _ignore
+    beside: bool = False
 
-    def end(self, outcome: Outcome) -> None:
-        self._change(self._conclude(replace(self._entry, ended_at=outcome.at), outcome))
 
-    def _change(self, entry: EntryT) -> None:
-        self._entry = entry
-        self._trace.put(self._place, entry)
+def keep_entry(
+    trace: TraceBuilder,
+    entry: EntryT,
+    conclude: Callable[[EntryT, Outcome], EntryT],
+    *,
+    beside: bool = False,
+) -> Work:
+    """Add an entry to the trace that changes as its work goes on."""
+    place = trace.add(entry)
+
+    def put(changed: EntryT) -> None:
+        nonlocal entry
+        entry = changed
+        trace.put(place, changed)
+
+    def start(attempts: int, began: datetime, execution: str) -> None:
+        begun = replace(entry, started_at=began, attempts=attempts)
+        put(replace(begun, execution=execution) if isinstance(begun, BackgroundTask) else begun)
+
+    def end(outcome: Outcome) -> None:
+        put(conclude(replace(entry, ended_at=outcome.at), outcome))
+
+    return Work(end, start, beside)
 
 
 Begin: TypeAlias = Callable[[Operation], Work | None]
@@ -197,7 +194,7 @@ class OperationReader:
         self._note_hand_back(operation.name, started.last_failure, now)
         if work is not None:
             # Only the last attempt has an event; the time of all begins when it was scheduled.
-            work.start(started.attempt, now if started.attempt == 1 else operation.at)
+            work.start(started.attempt, now if started.attempt == 1 else operation.at, "")
 
     def _on_end(self, event: HistoryEvent) -> None:
         """Take the end of an activity: what it returned, or its failure."""
@@ -255,7 +252,7 @@ class OperationReader:
             )
         )
         if work is not None:
-            work.start(done.attempt, began)
+            work.start(done.attempt, began, "")
             work.end(outcome)
         if work is None or not work.beside:
             self._clock = ended

@@ -20,7 +20,7 @@ from holdfast.run.summaries import call_line
 from holdfast.run.texts.figures import pluralize
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.entries import BackgroundTask, GuardrailRun
-from holdfast.trace.operations import EntryWork, Operation, Outcome, Work
+from holdfast.trace.operations import Operation, Outcome, Work, keep_entry
 from holdfast.trace.payloads import decode, decode_result
 
 _PROJECT = frozenset({"open_project", "snapshot_workspace", "restore_workspace"})
@@ -33,21 +33,21 @@ def begin_own(trace: TraceBuilder, operation: Operation) -> Work | None:
     """Begin to keep what no model asked for; null where one may have."""
     name, key, at = operation.name, operation.key, operation.at
     if operation.kind == "child":
-        return EntryWork(trace, _build_child(trace, operation), _conclude_child)
+        return keep_entry(trace, _build_child(trace, operation), _conclude_child)
     if name.startswith(ACTIVITY_PREFIX):
         names = tuple(name.removeprefix(ACTIVITY_PREFIX).split("+"))
         looking = GuardrailRun(key=key, names=names, at=at)
-        return EntryWork(trace, looking, _conclude_guardrails)
+        return keep_entry(trace, looking, _conclude_guardrails)
     if name == "notify":
         told = decode(operation.given, Notice)
         about = f"{told.request_id} ({told.kind})" if told else "a request"
         notice = BackgroundTask(key=key, kind="notice", name=name, at=at, about=about)
-        return EntryWork(trace, notice, _conclude_task)
+        return keep_entry(trace, notice, _conclude_task)
     if name in _PROJECT:
         task = BackgroundTask(key=key, kind="project", name=name, at=at)
-        return EntryWork(trace, task, _conclude_task)
+        return keep_entry(trace, task, _conclude_task)
     tool = _build_tool(trace, operation)
-    return tool and EntryWork(trace, tool, _conclude_tool)
+    return tool and keep_entry(trace, tool, _conclude_tool)
 
 
 def _conclude_guardrails(looked: GuardrailRun, outcome: Outcome) -> GuardrailRun:

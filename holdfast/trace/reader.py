@@ -1,8 +1,8 @@
 """From the events of a history to a trace, one event at a time."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from functools import partial
 
 from temporalio.api.enums.v1 import EventType, TimeoutType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
@@ -28,13 +28,21 @@ from holdfast.trace.own import begin_own
 from holdfast.trace.payloads import build_activity_error, decode, read_summary, read_time
 from holdfast.trace.signal_reader import SignalReader
 from holdfast.trace.turns import begin_call, begin_turn
-from holdfast.trace.values import Trace
+from holdfast.trace.values import Trace, TraceStatus
 from holdfast.workflows import failures
 
 # A message came in while the run wrote its last step: Temporal lets it look again.
 _ROUTINE = {
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_UPDATE,
+}
+
+_ENDS: Mapping[EventType.ValueType, TraceStatus] = {
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: "completed",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED: "failed",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT: "timed_out",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: "terminated",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED: "cancelled",
 }
 
 
@@ -53,18 +61,6 @@ def read_trace(histories: Iterable[WorkflowHistory]) -> Trace:
     return reader.trace
 
 
-class _Answer:
-    """An activity of which only the answer is read."""
-
-    beside = False
-
-    def __init__(self, read: Callable[[Outcome], None]) -> None:
-        self.end = read
-
-    def start(self, _attempts: int, _began: datetime, _execution: str = "") -> None:
-        """Nobody is told when it began."""
-
-
 class TraceReader:
     """Reads events in their order; the trace so far can be had at any time."""
 
@@ -73,11 +69,7 @@ class TraceReader:
         self._people = SignalReader(self._trace)
         self._readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._on_start,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: self._on_completion,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED: self._on_failure,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT: self._on_timeout,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: self._on_termination,
-            EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED: self._on_cancellation,
+            **dict.fromkeys(_ENDS, self._on_end),
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: self._on_cancel_request,
             EventType.EVENT_TYPE_TIMER_STARTED: self._on_timer,
             EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: self._on_task_failure,
@@ -123,28 +115,21 @@ class TraceReader:
             trace.is_session = carried.session is not None
             restore_state(trace, carried, read_time(event))
 
-    def _on_completion(self, event: HistoryEvent) -> None:
-        completed = event.workflow_execution_completed_event_attributes
-        self._trace.result = decode(completed.result.payloads, RunResult)
-        status = self._trace.result.status if self._trace.result else "completed"
-        self._trace.end(status, read_time(event))
-
-    def _on_failure(self, event: HistoryEvent) -> None:
-        failed = event.workflow_execution_failed_event_attributes
-        self._trace.end(
-            "failed", read_time(event), failures.message(build_activity_error(failed.failure))
-        )
-
-    def _on_timeout(self, event: HistoryEvent) -> None:
-        self._trace.end("timed_out", read_time(event), "the run's own time limit was reached")
-
-    def _on_termination(self, event: HistoryEvent) -> None:
-        terminated = event.workflow_execution_terminated_event_attributes
-        reason = terminated.reason or "no reason given"
-        self._trace.end("terminated", read_time(event), f"by {terminated.identity}: {reason}")
-
-    def _on_cancellation(self, event: HistoryEvent) -> None:
-        self._trace.end("cancelled", read_time(event))
+    def _on_end(self, event: HistoryEvent) -> None:
+        status, why, trace = _ENDS[event.event_type], None, self._trace
+        if event.HasField("workflow_execution_completed_event_attributes"):
+            completed = event.workflow_execution_completed_event_attributes
+            trace.result = decode(completed.result.payloads, RunResult)
+            status = trace.result.status if trace.result else status
+        elif event.HasField("workflow_execution_failed_event_attributes"):
+            failed = event.workflow_execution_failed_event_attributes
+            why = failures.message(build_activity_error(failed.failure))
+        elif event.HasField("workflow_execution_terminated_event_attributes"):
+            ended = event.workflow_execution_terminated_event_attributes
+            why = f"by {ended.identity}: {ended.reason or 'no reason given'}"
+        elif status == "timed_out":
+            why = "the run's own time limit was reached"
+        trace.end(status, read_time(event), why)
 
     def _on_cancel_request(self, event: HistoryEvent) -> None:
         requested = event.workflow_execution_cancel_requested_event_attributes
@@ -179,15 +164,15 @@ class TraceReader:
         """Begin; null where a trace says nothing of it."""
         match operation.kind, operation.name:
             case "local", "open_run":
-                return _Answer(self._open)
+                return Work(self._open)
             case "local", "read_earlier_run":
-                return _Answer(self._take_over)
+                return Work(self._take_over)
             case "local", "authorize":
-                return _Answer(self._rule)
+                return Work(self._rule)
             case "local", "judge":
-                return _Answer(self._judge)
+                return Work(self._judge)
             case "local", "record":
-                return _Answer(lambda outcome: self._record(operation, outcome))
+                return Work(partial(self._record, operation))
             case "activity", "call_model":
                 return begin_turn(self._trace, operation)
             case "activity", "mark_judged":

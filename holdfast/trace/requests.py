@@ -26,7 +26,8 @@ class MessageTrace:
     `proof` what a verified token said of them, `identity` the Temporal client that sent it.
     `reason` is the person's own, `budget` holds the limits that an extension changes, `refusal`
     says why the message changed nothing, and `code` says it in one word. One that `lapsed` was
-    accepted, and counted no more before there were enough. A token is never kept.
+    accepted, and counted no more before there were enough. `digest` is that of what was sent, of
+    one about no request. A token is never kept.
     """
 
     key: str
@@ -46,6 +47,7 @@ class MessageTrace:
     groups: tuple[str, ...] = ()
     proof: Proof | None = None
     lapsed: bool = False
+    digest: str = ""
 
     def refuse(self, reason: str, code: OutcomeCode) -> Self:
         """Return the message as one that changed nothing."""

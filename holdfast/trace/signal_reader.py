@@ -1,10 +1,9 @@
 """Reads what people said to a run, and what became of it."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
@@ -48,19 +47,6 @@ from holdfast.workflows.inbound.inbox import MAX_MESSAGES_PER_EXECUTION
 from holdfast.workflows.inbound.messages import digest_sent
 
 
-class _Control(NamedTuple):
-    """A signal about no request, its place in the trace, and the digest of what was sent."""
-
-    digest: str
-    place: int
-    said: MessageTrace
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is taken to count, and no verdict has said so."""
-        return self.said.accepted is True and self.said.judged_at is None
-
-
 class SignalReader:
     """Reads signals and updates; judgements and the journal come to it from their markers."""
 
@@ -68,7 +54,7 @@ class SignalReader:
         self._trace = trace
         # A message may be judged before the journal has told of its request.
         self._early: list[tuple[MessageTrace, Verdict, datetime]] = []
-        self._controls: deque[_Control] = deque(maxlen=MAX_MESSAGES_PER_EXECUTION)
+        self._controls: deque[int] = deque(maxlen=MAX_MESSAGES_PER_EXECUTION)
         self.readers: Readers = {
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: self._on_signal,
             EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: self._on_update,
@@ -131,34 +117,32 @@ class SignalReader:
 
     def _hear_control(self, said: MessageTrace, values: list[RawValue], part: str = "") -> None:
         """Take a signal about no request, which a verdict may take back or prove."""
-        said = replace(said, accepted=True)
-        digest, place = digest_sent(values), self._trace.add(said)
+        place = self._trace.add(replace(said, accepted=True, digest=digest_sent(values)))
         if said.signal in {"suspend", "resume", "held"}:
             self._trace.holds[place] = said.signal, part
-        self._controls.append(_Control(digest, place, said))
+        self._controls.append(place)
+
+    def _find_controls(self, signal: str, digest: str) -> Iterator[tuple[int, MessageTrace]]:
+        """Yield those that count and say this, the oldest first, with their places."""
+        for place in self._controls:
+            said = self._trace.entries[place]
+            if not isinstance(said, MessageTrace) or not said.accepted:
+                continue
+            if said.signal == signal and digest in ("", said.digest):
+                yield place, said
 
     def _apply_control(self, verdict: ControlVerdict, now: datetime) -> None:
         """Take the judgement of a signal: it is about the oldest that says this."""
-        about = (verdict.signal, verdict.digest)
-        for number, heard in enumerate(self._controls):
-            if (heard.said.signal, heard.digest) == about and heard.counts:
-                self._replace_control(number, heard.said.with_verdict(verdict, now))
+        for place, said in self._find_controls(verdict.signal, verdict.digest):
+            if said.judged_at is None:
+                self._trace.put_message(place, said.with_verdict(verdict, now))
                 return
 
     def _refuse_control(self, event: MessageRefused) -> None:
         """Take that signals changed nothing: the latest that say this, and seemed to count."""
-        left = event.count
-        for number, heard in reversed(tuple(enumerate(self._controls))):
-            about = event.signal, event.digest or heard.digest
-            if left and about == (heard.said.signal, heard.digest) and heard.said.accepted:
-                left -= 1
-                self._replace_control(number, heard.said.refuse(event.reason, event.code))
-
-    def _replace_control(self, number: int, said: MessageTrace) -> None:
-        """Keep what became of a signal about no request."""
-        heard = self._controls[number]
-        self._controls[number] = heard._replace(said=said)
-        self._trace.replace_message(heard.place, said)
+        about = tuple(self._find_controls(event.signal, event.digest))
+        for place, said in about[-event.count :]:
+            self._trace.put_message(place, said.refuse(event.reason, event.code))
 
     def _queue_message(
         self, said: MessageTrace, request_id: str, reason: str | None = None

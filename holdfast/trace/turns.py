@@ -27,7 +27,7 @@ from holdfast.run import tool_results
 from holdfast.run.summaries import call_line
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.entries import AuxiliaryCall, Call, Turn
-from holdfast.trace.operations import EntryWork, Operation, Outcome, Work
+from holdfast.trace.operations import Operation, Outcome, Work, keep_entry
 from holdfast.trace.payloads import decode, decode_result
 from holdfast.workflows import failures
 
@@ -47,7 +47,7 @@ def begin_turn(trace: TraceBuilder, operation: Operation) -> Work:
         purpose=asked.purpose if asked else "turn",
         tools=asked.tools if asked else (),
     )
-    return EntryWork(trace, turn, _conclude_turn, beside=True)
+    return keep_entry(trace, turn, _conclude_turn, beside=True)
 
 
 def _conclude_turn(turn: Turn, outcome: Outcome) -> Turn:
@@ -106,7 +106,7 @@ def _select_told_results(item: NewItem) -> Iterator[ToolResult]:
 def begin_call(trace: TraceBuilder, operation: Operation) -> Work:
     """Begin to keep a tool that runs for a call: that one, or another that drafts or looks."""
     if operation.outcome is not None:
-        return _CallWork(trace, _find_local_call(trace, operation, operation.outcome))
+        return _keep_call(trace, _find_local_call(trace, operation, operation.outcome))
     invocation = decode(operation.given, ToolInvocation)
     call = trace.find_call(invocation.call_id) if invocation else None
     if invocation is None or call is None:
@@ -128,7 +128,7 @@ def begin_call(trace: TraceBuilder, operation: Operation) -> Work:
             )
             call = replace(call, course=(*call.course, ran))
     trace.put_call(call)
-    return _CallWork(trace, invocation.call_id, companion)
+    return _keep_call(trace, invocation.call_id, companion)
 
 
 def _begin_unread(trace: TraceBuilder, operation: Operation, call_id: str) -> Work:
@@ -141,46 +141,48 @@ def _begin_unread(trace: TraceBuilder, operation: Operation, call_id: str) -> Wo
             task_queue=operation.task_queue,
         )
         trace.change_turn(replace(turn, calls=(*turn.calls, unread)))
-    return _CallWork(trace, call_id)
+    return _keep_call(trace, call_id)
 
 
-class _CallWork:
-    """A call that runs, or under the key *companion* another tool for it."""
+def _keep_call(trace: TraceBuilder, call_id: str, companion: str = "") -> Work:
+    """Keep a call that runs, or under the key *companion* another tool for it."""
 
-    beside = True
+    def put(call: Call, ran: Call | AuxiliaryCall) -> None:
+        trace.put_call(ran if isinstance(ran, Call) else call.with_auxiliary_call(ran))
 
-    def __init__(self, trace: TraceBuilder, call_id: str, companion: str = "") -> None:
-        self._trace = trace
-        self._call_id = call_id
-        self._companion = companion
+    def start(attempts: int, began: datetime, _execution: str) -> None:
+        if (call := trace.find_call(call_id)) is not None:
+            ran = call.find_auxiliary_call(companion) or call
+            put(call, replace(ran, started_at=began, attempts=attempts))
 
-    def start(self, attempts: int, began: datetime, _execution: str = "") -> None:
-        if (call := self._trace.find_call(self._call_id)) is not None:
-            ran = call.find_auxiliary_call(self._companion) or call
-            self._put(call, replace(ran, started_at=began, attempts=attempts))
-
-    def end(self, outcome: Outcome) -> None:
-        call, agent = self._trace.find_call(self._call_id), self._trace.agent
-        if call is None:
+    def end(outcome: Outcome) -> None:
+        if (call := trace.find_call(call_id)) is None:
             return
-        ran = call.find_auxiliary_call(self._companion) or call
-        result = decode_result(outcome.payloads)
-        if outcome.error is not None:
-            result = _build_failure(agent, call, ran, outcome.error)
-        if result is not None and result.spans:
-            ran, result = replace(ran, spans=result.spans), result.with_(spans=())
-        over = replace(ran, result=result, ended_at=outcome.at)
-        if isinstance(ran, Call):
-            lost = isinstance(result, ToolFailure) and _is_looked_for(agent, call, result)
-            self._put(call, replace(ran, lost=result) if lost else over)
-            return
-        self._put(call, over)
-        follows = None if result is None else _derive_result(call, ran, result)
-        if follows is not None:
-            self._trace.close_call(follows, outcome.at)
+        ran = call.find_auxiliary_call(companion) or call
+        ran = _conclude_run(trace.agent, call, ran, outcome)
+        put(call, ran)
+        if isinstance(ran, AuxiliaryCall) and ran.result is not None:
+            follows = _derive_result(call, ran, ran.result)
+            if follows is not None:
+                trace.close_call(follows, outcome.at)
 
-    def _put(self, call: Call, ran: Call | AuxiliaryCall) -> None:
-        self._trace.put_call(ran if isinstance(ran, Call) else call.with_auxiliary_call(ran))
+    return Work(end, start, beside=True)
+
+
+def _conclude_run(
+    agent: AgentSnapshot | None, call: Call, ran: Call | AuxiliaryCall, outcome: Outcome
+) -> Call | AuxiliaryCall:
+    """Return what ran as it ended; a call goes on while another tool finds out what it did."""
+    result = decode_result(outcome.payloads)
+    if outcome.error is not None:
+        result = _build_failure(agent, call, ran, outcome.error)
+    if result is not None and result.spans:
+        ran, result = replace(ran, spans=result.spans), result.with_(spans=())
+    match ran, result:
+        case Call(), ToolFailure() if _is_looked_for(agent, call, result):
+            return replace(ran, lost=result)
+        case _:
+            return replace(ran, result=result, ended_at=outcome.at)
 
 
 def _find_local_call(trace: TraceBuilder, operation: Operation, outcome: Outcome) -> str:
