@@ -30,8 +30,8 @@ def join_parts(tree: SpanTree, parts: Mapping[str, SpanTree]) -> SpanTree:
             spans.append(span)
             continue
         (root, *below) = part.spans
-        spans.append(span.with_children((*span.children, root.span_id)))
-        spans += (root.with_parent(span.span_id), *below)
+        spans.append(span.with_(children=(*span.children, root.span_id)))
+        spans += (root.with_(parent_id=span.span_id), *below)
     return tree.with_spans(tuple(spans))
 
 

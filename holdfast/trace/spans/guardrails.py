@@ -6,8 +6,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.trace.entries import BackgroundTask, GuardrailRun, Timed
 from holdfast.trace.requests import RequestTrace
-from holdfast.trace.spans.custom import build_custom_spans
-from holdfast.trace.spans.values import Span, build_span
+from holdfast.trace.spans.values import Span, build_custom_spans, build_span
 from holdfast.trace.values import Trace
 
 _INPUT_LAYERS = {"input", "pre_execution"}

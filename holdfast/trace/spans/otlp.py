@@ -28,63 +28,45 @@ _MILLISECONDS: Final = 1000
 _PROVIDERS: Final = {"openai-chat": "openai"}
 """Prefixes of models that have another name there."""
 
+_HASHES = ("instructions_hash", "tools_hash", "settings_hash")
+
+
+def _name_below(prefix: str, *names: str) -> dict[str, str]:
+    """Name what the conventions have no name for."""
+    return {name: f"{prefix}.{name}" for name in names}
+
+
 _NAMES: Final[Mapping[SpanType, Mapping[str, str]]] = {
     "agent": {
         "agent_name": "gen_ai.agent.name",
         "model": "gen_ai.request.model",
         "run_id": "holdfast.run.id",
-        "tenant": "holdfast.tenant",
-        "actor": "holdfast.actor",
-        "status": "holdfast.run.status",
-        "executions": "holdfast.run.executions",
-        "instructions_hash": "holdfast.instructions_hash",
-        "tools_hash": "holdfast.tools_hash",
-        "settings_hash": "holdfast.settings_hash",
+        **_name_below("holdfast", "tenant", "actor", *_HASHES),
+        **_name_below("holdfast.run", "status", "executions"),
     },
     "generation": {
         "agent_name": "gen_ai.agent.name",
-        "instructions_hash": "holdfast.instructions_hash",
-        "tools_hash": "holdfast.tools_hash",
-        "settings_hash": "holdfast.settings_hash",
         "tokens_in": "gen_ai.usage.input_tokens",
         "tokens_out": "gen_ai.usage.output_tokens",
         "tokens_cached": "gen_ai.usage.cache_read.input_tokens",
         "tokens_cache_write": "gen_ai.usage.cache_write.input_tokens",
         "tokens_reasoning": "gen_ai.usage.reasoning.output_tokens",
         "estimated_cost": "holdfast.cost_usd",
-        "turn": "holdfast.turn",
-        "purpose": "holdfast.purpose",
-        "attempts": "holdfast.attempts",
+        **_name_below("holdfast", "turn", "purpose", "attempts", *_HASHES),
     },
     "function": {
         "function_name": "gen_ai.tool.name",
         "call_id": "gen_ai.tool.call.id",
-        "arguments_digest": "holdfast.arguments_digest",
-        "attempts": "holdfast.attempts",
-        "sandboxed": "holdfast.sandboxed",
-        "purpose": "holdfast.purpose",
+        **_name_below("holdfast", "arguments_digest", "attempts", "sandboxed", "purpose"),
     },
-    "guardrail": {
-        "triggered": "holdfast.guardrail.triggered",
-        "blocking": "holdfast.guardrail.blocking",
-        "layer": "holdfast.guardrail.layer",
-        "looked": "holdfast.guardrail.looked",
-    },
-    "approval": {
-        "request_id": "holdfast.approval.request_id",
-        "kind": "holdfast.approval.kind",
-        "outcome": "holdfast.approval.outcome",
-        "approvers": "holdfast.approval.approvers",
-    },
+    "guardrail": _name_below("holdfast.guardrail", "triggered", "blocking", "layer", "looked"),
+    "approval": _name_below("holdfast.approval", "request_id", "kind", "outcome", "approvers"),
     "handoff": {
         "handoff_id": "holdfast.handoff.id",
-        "from_agent": "holdfast.handoff.from_agent",
-        "to_agent": "holdfast.handoff.to_agent",
-        "context_passed": "holdfast.handoff.context_passed",
-        "return_expected": "holdfast.handoff.return_expected",
-        "timeout_seconds": "holdfast.handoff.timeout_seconds",
+        **_name_below("holdfast.handoff", "from_agent", "to_agent", "context_passed"),
+        **_name_below("holdfast.handoff", "return_expected", "timeout_seconds"),
     },
-    "activity": {"purpose": "holdfast.purpose"},
+    "activity": _name_below("holdfast", "purpose"),
     "custom": {},
 }
 

@@ -15,7 +15,6 @@ from holdfast.trace.entries import AuditLine, AuxiliaryCall, Call, DecisionTrace
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.spans import records
 from holdfast.trace.spans.background import build_background_spans, build_handoff_spans
-from holdfast.trace.spans.custom import build_custom_spans
 from holdfast.trace.spans.guardrails import (
     build_guardrail_spans,
     build_idle_spans,
@@ -26,6 +25,7 @@ from holdfast.trace.spans.values import (
     Span,
     SpanEvent,
     SpanTree,
+    build_custom_spans,
     build_span,
     iso,
     iso_or_null,
@@ -49,7 +49,7 @@ def span_tree(trace: Trace, *, reasoning: bool = False) -> SpanTree:
     for span in below:
         children[span.parent_id].append(span.span_id)
     spans = tuple(
-        _redact(span.with_children(tuple(children[span.span_id]))) for span in (root, *below)
+        _redact(span.with_(children=tuple(children[span.span_id]))) for span in (root, *below)
     )
     return SpanTree(
         trace_id=trace.first_execution.replace("-", ""),
@@ -66,7 +66,7 @@ def _redact(span: Span) -> Span:
     try:
         shown = _REDACTOR.json(span.model_dump_json(include={"attributes", "events"}).encode())
     except ValueError:
-        return span.with_attributes({"withheld": WITHHELD})
+        return span.with_(attributes={"withheld": WITHHELD}, events=())
     return Span.model_validate({**span.model_dump(mode="json"), **from_json(shown)})
 
 
@@ -92,7 +92,7 @@ def _build_root_span(trace: Trace) -> Span:
     }
     run = Timed(key="run", at=trace.started_at, ended_at=trace.ended_at)
     span = build_span(trace, run, None, "agent", f"invoke_agent {name}", attributes)
-    return span.with_events(_build_run_events(trace))
+    return span.with_(events=tuple(_build_run_events(trace)))
 
 
 def _describe_prefix(agent: AgentSnapshot | None, tools: tuple[str, ...] = ()) -> JsonObject:
@@ -264,7 +264,7 @@ def _build_approval_span(
     }
     wait = Timed(key=asked.key, at=asked.at, ended_at=asked.closed_at)
     span = build_span(trace, wait, parent, "approval", f"await {asked.kind}", attributes)
-    return span.with_events(_build_request_events(asked))
+    return span.with_(events=tuple(_build_request_events(asked)))
 
 
 def _build_request_events(asked: RequestTrace) -> Iterator[SpanEvent]:

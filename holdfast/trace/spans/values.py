@@ -1,11 +1,12 @@
 """Spans as values: one for each operation of a run."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, TypedDict, Unpack
 
 from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.calls import CustomSpan
 from holdfast.trace.entries import Timed
 from holdfast.trace.values import Trace
 
@@ -20,6 +21,15 @@ class SpanEvent(Contract):
     name: str
     at: str
     attributes: JsonObject
+
+
+class SpanChange(TypedDict, total=False):
+    """What may change of it."""
+
+    parent_id: str
+    attributes: JsonObject
+    events: tuple[SpanEvent, ...]
+    children: tuple[str, ...]
 
 
 class Span(Contract):
@@ -39,21 +49,9 @@ class Span(Contract):
     events: tuple[SpanEvent, ...] = ()
     children: tuple[str, ...] = ()
 
-    def with_children(self, children: tuple[str, ...]) -> Self:
-        """Return a copy with these spans below it."""
-        return self.copy_with({"children": children})
-
-    def with_events(self, events: Iterable[SpanEvent]) -> Self:
-        """Return a copy in which this happened."""
-        return self.copy_with({"events": tuple(events)})
-
-    def with_parent(self, parent_id: str) -> Self:
-        """Return a copy below another span."""
-        return self.copy_with({"parent_id": parent_id})
-
-    def with_attributes(self, attributes: JsonObject) -> Self:
-        """Return a copy with these attributes alone, and without events."""
-        return self.copy_with({"attributes": attributes, "events": ()})
+    def with_(self, **changes: Unpack[SpanChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
 
 
 class SpanTree(Contract):
@@ -100,6 +98,27 @@ def build_span(
         ended_at=iso_or_null(timed.ended_at or trace.ended_at),
         attributes=attributes,
     )
+
+
+def build_custom_spans(
+    trace: Trace, spans: Iterable[CustomSpan], ran: Timed, parent: str
+) -> Iterator[Span]:
+    """Build spans below one with these times; its clock is another than that of the worker."""
+    begin, end = ran.started_at or ran.at, ran.ended_at or trace.ended_at
+    for number, one in enumerate(spans, start=1):
+        started = _clamp(one.started_at, begin, end)
+        timed = Timed(
+            key=f"{ran.key}.custom.{number}",
+            at=started,
+            ended_at=_clamp(one.ended_at, started, end),
+        )
+        attributes: JsonObject = {"data": one.data, "error": one.error or None}
+        yield build_span(trace, timed, parent, "custom", one.name, attributes)
+
+
+def _clamp(moment: datetime, begin: datetime, end: datetime | None) -> datetime:
+    moment = max(moment, begin)
+    return moment if end is None else min(moment, end)
 
 
 def iso(time: datetime) -> str:
