@@ -58,7 +58,7 @@ class ApprovalPrompt:
 
     def set_open_requests(self, trace: Trace) -> None:
         """Take note of which requests are open now, those of parts too, and for whom it works."""
-        open_ids = [*(asked.request_id for asked in trace.waiting), *trace.relayed]
+        open_ids = [*(asked.request_id for asked in trace.waiting), *trace.relayed_requests]
         self._open = open_ids
         self._requester = trace.brief.actor if trace.brief else ""
         self._changed.set()

@@ -11,7 +11,7 @@ from holdfast.run.texts.requests import subject_line
 from holdfast.trace.entries import AuxiliaryCall, Call, DecisionTrace
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import Trace
-from holdfast.trace.words import MAX_LINE_CHARS, Line, Tone, short, with_time
+from holdfast.trace.words import MAX_LINE_CHARS, Line, Tone, describe_timing, short, with_time
 
 _MAY_RUN = {"run_in_sandbox", "run_as_draft_only"}
 
@@ -133,10 +133,7 @@ def _reconcile_lines(call: Call, finder: AuxiliaryCall, result: ToolResult) -> I
 
 
 def _outcome(ran: Call | AuxiliaryCall, result: ToolResult) -> str:
-    attempts = f", {ran.attempts} attempts" if ran.attempts > 1 else ""
-    elapsed = ""
-    if ran.elapsed_ms is not None:
-        elapsed = f" ({duration(timedelta(milliseconds=ran.elapsed_ms))}{attempts})"
+    elapsed = describe_timing(ran)
     if isinstance(result, ToolSuccess):
         kept = result.artifact
         part = "whole" if result.cut else "full part"

@@ -35,6 +35,13 @@ class Timed:
     ended_at: datetime | None = None
     attempts: int = 0
 
+    @property
+    def elapsed_ms(self) -> int | None:
+        """How long it ran, all attempts together, at least 1; null unless it ran to an end."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return max(1, round((self.ended_at - self.started_at).total_seconds() * 1000))
+
 
 @dataclass(frozen=True, kw_only=True)
 class GuardrailRun(Timed):
@@ -148,13 +155,6 @@ class _ToolRun(Timed):
     draft_id: str = ""
     result: ToolResult | None = None
     spans: tuple[CustomSpan, ...] = ()
-
-    @property
-    def elapsed_ms(self) -> int | None:
-        """How long it ran, all attempts together, at least 1; null unless it ran to an end."""
-        if self.started_at is None or self.ended_at is None:
-            return None
-        return max(1, round((self.ended_at - self.started_at).total_seconds() * 1000))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,16 +1,14 @@
 """The lines of what a run has done for itself."""
 
 from collections.abc import Iterator
-from typing import TypeVar
+from itertools import takewhile
 
 from pydantic import JsonValue
 
 from holdfast.contracts.calls import ToolSuccess
-from holdfast.trace.entries import AuditLine, BackgroundTask, GuardrailRun, Turn
+from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun, Turn
 from holdfast.trace.values import Trace
 from holdfast.trace.words import Line, Tone, describe_timing, short
-
-T = TypeVar("T", AuditLine, BackgroundTask)
 
 _PROJECT = {
     "open_project": ("opened", "not opened"),
@@ -24,7 +22,7 @@ def guardrail_lines(guarded: GuardrailRun) -> Iterator[Line]:
     """Write what each guardrail found, once all have looked."""
     if guarded.ended_at is None:
         return
-    took = describe_timing(guarded.started_at, guarded.ended_at, guarded.attempts)
+    took = describe_timing(guarded)
     for name in guarded.names:
         for text, tone in _describe_verdicts(guarded, name):
             yield Line("guard", short(f"guardrail {name}: {text}") + took, tone)
@@ -36,7 +34,7 @@ def task_lines(work: BackgroundTask) -> Iterator[Line]:
         yield Line("child", short(f"{work.name} ({work.run_id}): {work.about}"))
     if work.ended_at is None:
         return
-    took = describe_timing(work.started_at, work.ended_at, work.attempts)
+    took = describe_timing(work)
     tone: Tone = "bad" if work.failed else "good"
     match work.kind:
         case "child":
@@ -64,13 +62,12 @@ def is_duplicate(trace: Trace, note: AuditLine) -> bool:
     match note.event:
         case "tripwire" | "warning":
             name = note.text.partition(":")[0]
-            commands = (
-                work
-                for work in _find_since_turn(trace, note, BackgroundTask)
-                if work.guardrail == name
+            if any(guarded.has_tripwire(name) for guarded in trace.guardrail_runs):
+                return True
+            return any(
+                isinstance(work, BackgroundTask) and work.guardrail == name and has_failure(work)
+                for work in _find_since_turn(trace, note)
             )
-            failed = any(map(has_failure, commands))
-            return failed or any(guarded.has_tripwire(name) for guarded in trace.guardrail_runs)
         case "undone":
             return any(work.kind == "undo" for work in trace.background_tasks)
         case "approach":
@@ -79,8 +76,8 @@ def is_duplicate(trace: Trace, note: AuditLine) -> bool:
             asked = (one.reason for one in trace.requests.values() if one.kind == "escalation")
             return any(reason and note.text.startswith(reason) for reason in asked)
         case "handed back":
-            said = (one.text for one in _find_since_turn(trace, note, AuditLine))
-            return note.text in said
+            notes = (one for one in _find_since_turn(trace, note) if isinstance(one, AuditLine))
+            return note.text in {one.text for one in notes}
         case "nobody was told":
             return any(work.kind == "notice" and work.failed for work in trace.background_tasks)
         case _:
@@ -132,14 +129,7 @@ def has_failure(work: BackgroundTask) -> bool:
     return work.failed or (ended is not None and ended[0] != 0)
 
 
-def _find_since_turn(trace: Trace, note: AuditLine, kind: type[T]) -> list[T]:
-    """Return what of a kind stands between the last turn before a line and that line."""
-    found: list[T] = []
-    for entry in trace.entries:
-        if entry is note:
-            break
-        if isinstance(entry, Turn):
-            found = []
-        elif isinstance(entry, kind):
-            found.append(entry)
-    return found
+def _find_since_turn(trace: Trace, note: AuditLine) -> list[Entry]:
+    """Return what stands between the last turn before a line and that line."""
+    before = takewhile(lambda entry: entry is not note, trace.entries)
+    return list(takewhile(lambda entry: not isinstance(entry, Turn), reversed([*before])))

@@ -1,19 +1,17 @@
 """What a run has done for itself: guardrails, undoing, notices, projects, child runs."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import JsonValue
 from pydantic_core import from_json
-from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import is_cancelled_exception
 
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.calls import ToolCall, ToolInvocation
 from holdfast.contracts.guardrails import ACTIVITY_PREFIX, GuardrailVerdicts
 from holdfast.contracts.journal import Notice
-from holdfast.contracts.project import ProjectContext, ProjectFile, WorkspaceSnapshot
+from holdfast.contracts.project import ProjectContext, WorkspaceSnapshot
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.summaries import call_line
@@ -99,25 +97,19 @@ def _conclude_tool(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
 def _conclude_task(work: BackgroundTask, outcome: Outcome) -> BackgroundTask:
     if outcome.error is not None:
         return replace(work, came_to=outcome.failure, failed=True)
-    came_to = _describe_files(work.name, outcome.payloads)
-    return replace(work, came_to=came_to, files=_list_files(work.name, outcome.payloads))
+    context = decode(outcome.payloads, ProjectContext) if work.name == "open_project" else None
+    if context is not None:
+        read = f"{pluralize(len(context.files), 'file')} read"
+        came_to = _describe_files(read, context.workspace)
+        return replace(work, came_to=came_to, files=context.files)
+    found = decode(outcome.payloads, WorkspaceSnapshot)
+    if found is None:
+        return work
+    sizes = f"{pluralize(found.files, 'file')}, {pluralize(found.bytes, 'byte')}"
+    return replace(work, came_to=_describe_files(sizes, found.digest))
 
 
-def _list_files(activity: str, payloads: Sequence[Payload]) -> tuple[ProjectFile, ...]:
-    """Return the files whose words the model was shown; none of any other activity."""
-    context = decode(payloads, ProjectContext) if activity == "open_project" else None
-    return context.files if context is not None else ()
-
-
-def _describe_files(activity: str, payloads: Sequence[Payload]) -> str:
-    """Say on one line what came of an activity that is about files; nothing of any other."""
-    if activity == "open_project" and (context := decode(payloads, ProjectContext)) is not None:
-        files, digest = f"{pluralize(len(context.files), 'file')} read", context.workspace
-    elif (found := decode(payloads, WorkspaceSnapshot)) is not None:
-        sizes = (pluralize(found.files, "file"), pluralize(found.bytes, "byte"))
-        files, digest = ", ".join(sizes), found.digest
-    else:
-        return ""
+def _describe_files(files: str, digest: str) -> str:
     return f"{files}, workspace {digest[:_DIGEST_PREFIX_CHARS]}" if digest else files
 
 

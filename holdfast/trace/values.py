@@ -100,10 +100,12 @@ class Trace:
         """What has begun and may still do something, in the words of the query `status`."""
         if self.ended_at is not None:
             return ()
-        return tuple(what for entry in self.entries for what in _find_in_flight(entry, self.held))
+        return tuple(
+            what for entry in self.entries for what in _find_in_flight(entry, self.held_parts)
+        )
 
     @property
-    def held(self) -> frozenset[str]:
+    def held_parts(self) -> frozenset[str]:
         """The parts that have said since the run was suspended that they hold still."""
         since = takewhile(lambda one: one[0] == "held", reversed(self.holds.values()))
         return frozenset(part for _, part in since)
@@ -122,7 +124,7 @@ class Trace:
         return reduce(Limits.with_changes, self.budgets, self.agent.budget)
 
     @property
-    def relayed(self) -> tuple[str, ...]:
+    def relayed_requests(self) -> tuple[str, ...]:
         """The ids of requests that wait in runs that still work for this one."""
         parts = (work.run_id for work in self.background_tasks if work.ended_at is None)
         return tuple(name for part in parts for name in self.relays.get(part, ()))

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.texts import escape_invisible, escape_invisible_lines, shorten
 from holdfast.run.texts.figures import duration, split_seconds
+from holdfast.trace.entries import Timed
 
 Tone: TypeAlias = Literal["plain", "quiet", "good", "bad", "waiting"]
 
@@ -60,9 +61,9 @@ def offset(time: timedelta) -> str:
     return f"+{hours}h{minutes:02}m" if hours else f"+{minutes}m{rest:02}s"
 
 
-def describe_timing(started_at: datetime | None, ended_at: datetime | None, attempts: int) -> str:
+def describe_timing(ran: Timed) -> str:
     """Write how long something ran: ` (12 ms, 2 attempts)`, or nothing where it didn't."""
-    if started_at is None or ended_at is None:
+    if ran.elapsed_ms is None:
         return ""
-    more = f", {attempts} attempts" if attempts > 1 else ""
-    return f" ({duration(ended_at - started_at)}{more})"
+    more = f", {ran.attempts} attempts" if ran.attempts > 1 else ""
+    return f" ({duration(timedelta(milliseconds=ran.elapsed_ms))}{more})"

@@ -64,8 +64,8 @@ def test_a_refused_resume_holds_nothing_up() -> None:
     written.weighed(("suspend", fred, False), ("resume", dana, False))
     asked_once = read(written)
 
-    assert (asked_twice.status, asked_twice.held) == ("suspended", {"run-1.b"})
-    assert (asked_once.status, asked_once.held) == ("suspended", {"run-1.a", "run-1.b"})
+    assert (asked_twice.status, asked_twice.held_parts) == ("suspended", {"run-1.b"})
+    assert (asked_once.status, asked_once.held_parts) == ("suspended", {"run-1.a", "run-1.b"})
 
 
 def test_the_latest_of_the_same_words_is_refused() -> None:

@@ -71,7 +71,7 @@ async def test_who_reads_along_hears_of_what_a_part_asks() -> None:
         async for step in steps:
             if step is None:
                 source.asks.set()
-            if stream.trace.relayed:
+            if stream.trace.relayed_requests:
                 break
 
-    assert stream.trace.relayed == (f"{source.part.rpartition('.')[2]}/req-1",)
+    assert stream.trace.relayed_requests == (f"{source.part.rpartition('.')[2]}/req-1",)
