@@ -40,6 +40,44 @@ async def test_estimates_are_reserved_and_booked(
     assert not any("c" in line for line in lines(log))
 
 
+@pytest.mark.parametrize(
+    ("limits", "most", "statuses"),
+    [
+        pytest.param({"max_cost": "1.00"}, None, ["ok", "ok", "denied"], id="budget"),
+        pytest.param({"max_cost": "1.00"}, "0.30", ["denied"] * 3, id="both"),
+        pytest.param({}, "0.30", ["denied"] * 3, id="call"),
+        pytest.param({}, "0.50", ["ok"] * 3, id="dear enough"),
+    ],
+)
+async def test_calls_that_run_together_are_estimated_together(
+    memory_runs: MemoryRuns, limits: dict[str, str], most: str | None, statuses: list[str]
+) -> None:
+    """Guardrails look at them at once, and each is told of the same that is left."""
+    # GR-20
+
+    @tool(risk=Risk.COMPUTE_ONLY)
+    async def rent(number: int) -> str:
+        """Rent a machine for an hour."""
+        return f"rented {number}"
+
+    wanted = calls(*(call("rent", number=number) for number in range(3)))
+    estimate = cost_estimation(
+        Decimal("0.40"), per_call=None if most is None else Decimal(most), tools=("rent",)
+    )
+    app = scripted(
+        [wanted, say("done")],
+        tools=[rent],
+        guardrails=[estimate],
+        budget=Budget.model_validate(limits),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await run.result()
+        results = await run.results()
+
+    assert [one.status for one in results] == statuses
+
+
 async def test_a_call_that_did_nothing_costs_nothing(memory_runs: MemoryRuns) -> None:
     """What was reserved for a call that failed is free again; what ran stays booked."""
     # GR-20

@@ -21,6 +21,7 @@ from tests.builders import (
     NOW,
     a_call,
     a_contract,
+    a_failure,
     a_state,
     a_success,
     asked_for,
@@ -71,6 +72,8 @@ def test_a_plan_that_nobody_has_to_approve_ends_nothing() -> None:
     assert not plans.has_approved_plan(own.agent, (a_success(plan),))
     assert plans.has_approved_plan(ours.agent, (a_success(plan),))
     assert not plans.has_approved_plan(ours.agent, (a_success(a_call("look")),))
+    assert not plans.has_approved_plan(ours.agent, (a_failure(plan),))
+    assert not plans.has_approved_plan(a_state().agent, (a_success(plan),))
 
 
 def test_a_run_that_plans_is_decided_as_one() -> None:
@@ -89,6 +92,7 @@ def test_a_run_that_plans_is_decided_as_one() -> None:
     assert told.planning
     assert isinstance(begun.conversation.items[-1], UserTurn)
     assert begun.conversation.items[-1].text.startswith("Plan first.")
+    assert begun.conversation.items[-1].origin == "constraint"  # which no summary leaves out
     assert [one.planning for one in (begun, said, after, again)] == [True, True, False, True]
     assert [one.planned for one in (begun, said, after, again)] == [None, None, ("send",), None]
     assert not a_state().planning

@@ -1,7 +1,8 @@
 """
 A trace as a text that a person reads and compares: its lines, and its tree of spans.
 
-What else is made of it stands there as digests: lines as they grow, spans in their other forms.
+What else is made of it stands there as digests: lines as they grow, what those are told who watch
+the run, spans in their other forms.
 """
 
 import json
@@ -12,6 +13,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
+from holdfast.client.fold import EventFold
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
@@ -61,7 +63,9 @@ def _run(chain: Chain) -> Iterator[str]:
     (root,) = (span for span in spans.values() if span.parent_id is None)
     yield from map(moments.name_all, _span(root, spans, ""))
     grown = digest(list(map(_line, _grown(chain))))[:_DIGEST_CHARS]
-    yield ", ".join((f"also: lines as they grew {grown}", *_forms(_timeless(tree))))
+    told = digest(list(_told(chain)))[:_DIGEST_CHARS]
+    also = (f"also: lines as they grew {grown}", f"events {told}")
+    yield ", ".join((*also, *_forms(_timeless(tree))))
 
 
 def _line(line: Line) -> str:
@@ -75,6 +79,16 @@ def _grown(chain: Chain) -> Iterator[Line]:
         for event in history.events:
             reader.read(event)
             yield from progress.fresh(reader.trace)
+
+
+def _told(chain: Chain) -> Iterator[str]:
+    """Write the events as whoever watches the run is told them, without their places and times."""
+    fold = EventFold()
+    for history in chain:
+        for event in history.events:
+            for told in fold.read(event):
+                text = told.model_dump_json(exclude={"id", "run_id", "at"})
+                yield _TIMED_FIELD.sub(r'"\1":1', _MOMENT.sub(_SOME_DAY, text))
 
 
 def _forms(tree: SpanTree) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import get_args
 from urllib.parse import quote
 
 import pytest
@@ -23,6 +24,8 @@ from holdfast.client.events import DATA_TYPES, EventType, RunEvent
 from holdfast.client.fold import Folds
 from holdfast.client.run_reader import Sources, Watched
 from holdfast.client.stream import EventStream
+from holdfast.contracts.calls import Purpose
+from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.run import WORKFLOW_TYPE
 from tests.histories.golden import workflow_type
 from tests.histories.stored import history_file, names, unpack
@@ -286,3 +289,5 @@ def test_the_page_names_every_type_and_field() -> None:
 
     for kind, data in DATA_TYPES.items():
         assert data.model_fields.keys() - rows[kind] == set(), kind
+    for kind, purposes in (("turn.started", ModelPurpose), ("tool.started", Purpose)):
+        assert {*get_args(purposes)} - rows[kind] == set()

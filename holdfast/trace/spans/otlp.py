@@ -39,7 +39,6 @@ def _name_below(prefix: str, *names: str) -> dict[str, str]:
 _NAMES: Final[Mapping[SpanType, Mapping[str, str]]] = {
     "agent": {
         "agent_name": "gen_ai.agent.name",
-        "model": "gen_ai.request.model",
         "run_id": "holdfast.run.id",
         **_name_below("holdfast", "tenant", "actor", *_HASHES),
         **_name_below("holdfast.run", "status", "executions"),
@@ -149,10 +148,11 @@ def _describe(tree: SpanTree, span: Span) -> JsonObject:
     if tree.group_id is not None:
         said["gen_ai.conversation.id"] = tree.group_id
     match span.type:
-        case "agent" if span.parent_id is None:
-            said["holdfast.run.id"] = tree.run_id
+        case "agent":
+            said |= _name_model(span)
+            said |= {"holdfast.run.id": tree.run_id} if span.parent_id is None else {}
         case "generation":
-            said |= _describe_model(span)
+            said |= _name_model(span) | _describe_reply(span)
         case "function":
             said |= _describe_decision(span)
         case _:
@@ -160,13 +160,22 @@ def _describe(tree: SpanTree, span: Span) -> JsonObject:
     return said | _describe_error(span)
 
 
-def _describe_model(span: Span) -> JsonObject:
-    model, first = str(span.attributes["model"]), span.attributes.get("first_token_ms")
-    provider, _, name = model.partition(":")
-    said: JsonObject = {
-        "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
-        "gen_ai.request.model": name,
-    }
+def _name_model(span: Span) -> JsonObject:
+    """Return the model that is asked, and by whom it is offered, each by its own name."""
+    match span.attributes.get("model"):
+        case str(model):
+            provider, _, name = model.partition(":")
+            return {
+                "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+                "gen_ai.request.model": name,
+            }
+        case _:
+            return {}
+
+
+def _describe_reply(span: Span) -> JsonObject:
+    said: JsonObject = {}
+    first = span.attributes.get("first_token_ms")
     if span.attributes.get("stop"):
         said["gen_ai.response.finish_reasons"] = [span.attributes["stop"]]
     if isinstance(first, int | float):
@@ -192,6 +201,8 @@ def _describe_error(span: Span) -> JsonObject:
             return {"error.type": "model_error" if span.type == "generation" else "error"}
         case {"failure": str()}:
             return {"error.type": "failed"}
+        case {"stop": {"quotes": True}, "status": str(status)}:
+            return {"error.type": status}
         case {"stop": {"reason": str(reason)}} if span.type == "agent":
             return {"error.type": reason}
         case {"result": {"status": str(status)}} if status != "ok":
