@@ -19,6 +19,9 @@ from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import escape_invisible_json
 
+MAX_HELD_BYTES = 50_000_000
+"""Of histories that a worker reads at once; a run may have any number of executions and parts."""
+
 RECONNECT_SECONDS = 1.0
 """Seconds between attempts to reach a server that went away."""
 
@@ -36,18 +39,38 @@ _FAILURE_WORDS = TypeAdapter(dict[str, str])
 Found = TypeVar("Found", bound=Message)
 
 
+class HistoriesTooLarge(HoldfastError):
+    """A run and its parts have more than is held at once."""
+
+
+class Room:
+    """How much of histories may still be held."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+
+    def take(self, history: WorkflowHistory) -> None:
+        """Count a history; raises HistoriesTooLarge where there is no room for it."""
+        self._left -= sum(event.ByteSize() for event in history.events)
+        if self._left < 0:
+            raise HistoriesTooLarge(
+                f"its histories have more than {self._most:,} bytes, with its parts"
+            )
+
+
 async def fetch(
-    client: Client, run_id: str, execution: str | None = None
+    client: Client, run_id: str, execution: str | None = None, room: Room | None = None
 ) -> tuple[WorkflowHistory, ...]:
     """
     Return the histories of all executions of a run up to one, or all, the oldest first.
 
-    What the server no longer keeps is left out. Raises RPCError when there is no such run.
+    What the server no longer keeps is left out. Raises RPCError when there is no such run, and
+    HistoriesTooLarge when there is no *room* for all.
     """
-    found = [await _fetch(client, run_id, execution)]
+    found = [await _fetch(client, run_id, execution, room)]
     while earlier := _execution_before(found[0]):
         try:
-            found.insert(0, await _fetch(client, run_id, earlier))
+            found.insert(0, await _fetch(client, run_id, earlier, room))
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 break
@@ -55,16 +78,19 @@ async def fetch(
     return tuple(found)
 
 
-async def fetch_from(client: Client, run_id: str, first: str) -> tuple[WorkflowHistory, ...]:
+async def fetch_from(
+    client: Client, run_id: str, first: str, room: Room | None = None
+) -> tuple[WorkflowHistory, ...]:
     """
     Return the histories of a run from its *first* execution on, and of none that has its id now.
 
-    What the server no longer keeps is left out. Raises RPCError when it doesn't keep the first.
+    What the server no longer keeps is left out. Raises RPCError when it doesn't keep the first,
+    and HistoriesTooLarge when there is no *room* for all.
     """
-    found = [await _fetch(client, run_id, first)]
+    found = [await _fetch(client, run_id, first, room)]
     while later := _execution_after(found[-1]):
         try:
-            found.append(await _fetch(client, run_id, later))
+            found.append(await _fetch(client, run_id, later, room))
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 break
@@ -135,8 +161,12 @@ async def _fetch_start(
     return event.workflow_execution_started_event_attributes
 
 
-async def _fetch(client: Client, run_id: str, execution: str | None) -> WorkflowHistory:
+async def _fetch(
+    client: Client, run_id: str, execution: str | None, room: Room | None = None
+) -> WorkflowHistory:
     found = await client.get_workflow_handle(run_id, run_id=execution).fetch_history()
+    if room is not None:
+        room.take(found)
     for event in found.events:
         await _decode(client, event)
     return found
@@ -193,14 +223,37 @@ def _find(message: Message, kind: type[Found]) -> Iterator[Found]:
 
 def render_export(histories: Sequence[WorkflowHistory]) -> str:
     """Return the text of a file. The same histories give the same bytes: keys are sorted."""
-    content = {
-        "workflow_id": histories[0].workflow_id,
-        "executions": [history.to_json_dict() for history in histories],
-    }
-    return (
-        escape_invisible_json(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True))
-        + "\n"
-    )
+    executions = ",".join(map(_render_execution, histories))
+    return f"{_BEFORE}{executions}{_render_end(histories[0].workflow_id)}"
+
+
+async def stream_export(client: Client, run_id: str, execution: str) -> AsyncGenerator[bytes]:
+    """
+    Yield the same text in pieces: no execution is held for longer than it takes to write it.
+
+    Raises RPCError as `fetch` does.
+    """
+    known = await find_executions(client, run_id, execution)
+    yield _BEFORE.encode()
+    for place, one in enumerate(known.executions):
+        history = await _fetch(client, run_id, one)
+        text = await asyncio.to_thread(_render_execution, history)
+        yield f"{',' if place else ''}{text}".encode()
+    yield _render_end(run_id).encode()
+
+
+_BEFORE = '{\n  "executions": ['
+
+
+def _render_execution(history: WorkflowHistory) -> str:
+    text = json.dumps(history.to_json_dict(), ensure_ascii=False, indent=2, sort_keys=True)
+    # Each break of a line is one of ours: escaped, a text has none.
+    return "".join(f"\n    {line}" for line in escape_invisible_json(text).split("\n"))
+
+
+def _render_end(run_id: str) -> str:
+    named = escape_invisible_json(json.dumps(run_id, ensure_ascii=False))
+    return f'\n  ],\n  "workflow_id": {named}\n}}\n'
 
 
 def read(path: Path) -> tuple[WorkflowHistory, ...]:

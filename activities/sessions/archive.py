@@ -3,8 +3,10 @@
 import asyncio
 import hashlib
 import os
+from collections.abc import AsyncIterable, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from uuid import uuid4
 
 SCHEME = "file:"
@@ -28,6 +30,10 @@ class Archive(Protocol):
         """Keep something under a path: all of it, or what was there before."""
         ...
 
+    async def write_pieces(self, path: str, pieces: AsyncIterable[bytes]) -> None:
+        """Keep what comes in pieces under a path, as `write` does; raises what *pieces* raises."""
+        ...
+
 
 class DirectoryArchive:
     """An archive in a directory, which nobody but this user reads. Raises OSError."""
@@ -47,6 +53,13 @@ class DirectoryArchive:
         """Keep something under a path: it is on the disk when this returns."""
         await asyncio.to_thread(self._write, path, content)
 
+    async def write_pieces(self, path: str, pieces: AsyncIterable[bytes]) -> None:
+        """Keep what comes in pieces under a path, as `write` does."""
+        with _replacing(self.folder / path) as file:
+            async for piece in pieces:
+                await asyncio.to_thread(file.write, piece)
+            await asyncio.to_thread(_sync, file)
+
     def _read(self, path: str) -> bytes | None:
         try:
             return (self.folder / path).read_bytes()
@@ -54,17 +67,27 @@ class DirectoryArchive:
             return None
 
     def _write(self, path: str, content: bytes) -> None:
-        target = self.folder / path
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = target.with_name(f".{uuid4().hex}")
-        try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        with _replacing(self.folder / path) as file:
+            file.write(content)
+            _sync(file)
+
+
+@contextmanager
+def _replacing(target: Path) -> Generator[BinaryIO]:
+    """Have a file beside a path, which takes its place when the block is done."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    beside = target.with_name(f".{uuid4().hex}")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+            yield file
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def open_archive(named: str | None) -> Archive | None:

@@ -5,6 +5,8 @@ import string
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
 
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
@@ -47,16 +49,48 @@ _UNREADABLE = (
 """What reading a history may raise that no run of ours has written: no other waits for it."""
 
 
+class _Attempt:
+    """One run that is archived: whatever is raised of it, a codec's errors too, no other waits."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self.failed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _stack: TracebackType | None,
+    ) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, RPCError):
+            return False
+        # A codec without its keys may quote what it was given: what it says is for its own log.
+        reason = str(error) if isinstance(error, OSError) else type(error).__name__
+        log.warning("archive.late", run=self._run_id, reason=reason)
+        self.failed = True
+        return True
+
+
 class ArchiveSweep:
     """
     Archives all runs of a queue that are over, however they ended, each once.
 
     It asks the server and no run: nobody's history grows by it. What one worker has archived
-    another leaves as it is.
+    another leaves as it is. Of a run and its parts whose histories have more than *most* bytes no
+    trace is kept, which would take all of them at once.
     """
 
-    def __init__(self, client: Client, archive: Archive, queue: str) -> None:
-        self._client, self._archive, self._queue = client, archive, queue
+    def __init__(
+        self,
+        client: Client,
+        archive: Archive,
+        queue: str,
+        most: int = histories.MAX_HELD_BYTES,
+    ) -> None:
+        self._client, self._archive, self._queue, self._most = client, archive, queue, most
         self._latest: datetime | None = None
         self._known: frozenset[str] = frozenset()
 
@@ -81,11 +115,10 @@ class ArchiveSweep:
                 continue
             folder = name_run(execution.id, execution.run_id, ended_at)
             done = f"{folder}/history.json"
-            try:
+            with _Attempt(execution.id) as attempt:
                 if folder not in self._known and not await self._archive.has(done):
                     await self._keep(execution, folder)
-            except OSError as error:
-                log.warning("archive.late", run=execution.id, reason=str(error))
+            if attempt.failed:
                 failed.append(ended_at)
                 continue
             known.add(folder)
@@ -102,41 +135,56 @@ class ArchiveSweep:
         return f"{query} AND CloseTime > '{since.isoformat()}'"
 
     async def _keep(self, execution: WorkflowExecution, folder: str) -> None:
-        found = await self._fetch(execution.id, execution.run_id)
+        room, whole = histories.Room(self._most), f"{folder}/history.json"
+        try:
+            found = await self._fetch(execution.id, execution.run_id, room)
+        except histories.HistoriesTooLarge as error:
+            log.warning("archive.no_trace", run=execution.id, reason=str(error))
+            await self._write_in_pieces(execution, whole)
+            return
         if not found:
             return
-        if (tree := await self._render_trace(found)) is not None:
+        if (tree := await self._render_trace(found, room)) is not None:
             await self._archive.write(f"{folder}/trace.json", tree)
         try:
             text = await asyncio.to_thread(histories.render_export, found)
         except _UNREADABLE as error:
             log.warning("archive.no_history", run=execution.id, reason=repr(error))
             return
-        await self._archive.write(f"{folder}/history.json", text.encode())
+        await self._archive.write(whole, text.encode())
 
-    async def _render_trace(self, found: Sequence[WorkflowHistory]) -> bytes | None:
+    async def _write_in_pieces(self, execution: WorkflowExecution, path: str) -> None:
+        pieces = histories.stream_export(self._client, execution.id, execution.run_id)
+        try:
+            await self._archive.write_pieces(path, pieces)
+        except _UNREADABLE as error:
+            log.warning("archive.no_history", run=execution.id, reason=repr(error))
+
+    async def _render_trace(
+        self, found: Sequence[WorkflowHistory], room: histories.Room
+    ) -> bytes | None:
         try:
             read = await asyncio.to_thread(read_trace, found)
-            tree = await self._read_tree(read)
+            tree = await self._read_tree(read, room)
             return await asyncio.to_thread(lambda: tree.model_dump_json(indent=2).encode())
         except _UNREADABLE as error:
             log.warning("archive.no_trace", run=found[0].workflow_id, reason=repr(error))
             return None
 
-    async def _read_tree(self, read: Trace) -> SpanTree:
+    async def _read_tree(self, read: Trace, room: histories.Room) -> SpanTree:
         """Return the spans of a run with its parts, or without where one can't be read."""
         try:
-            return await join_spans(self._client, read, reasoning=False)
+            return await join_spans(self._client, read, reasoning=False, room=room)
         except HoldfastError as error:
             log.warning("archive.no_parts", run=read.run_id, reason=str(error))
             return span_tree(read)
 
     async def _fetch(
-        self, run_id: str, execution: str | None = None
+        self, run_id: str, execution: str, room: histories.Room
     ) -> tuple[WorkflowHistory, ...]:
         """Return all histories of a run; none where the server has forgotten it."""
         try:
-            return await histories.fetch(self._client, run_id, execution)
+            return await histories.fetch(self._client, run_id, execution, room)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise

@@ -43,23 +43,29 @@ async def _add_parts(client: Client, trace: Trace) -> tuple[Trace, ...]:
     return found
 
 
-async def join_spans(client: Client, trace: Trace, *, reasoning: bool) -> SpanTree:
-    """Return one tree of a run that was read already."""
+async def join_spans(
+    client: Client, trace: Trace, *, reasoning: bool, room: histories.Room | None = None
+) -> SpanTree:
+    """Return one tree of a run that was read already; HistoriesTooLarge without *room* for it."""
     parts: dict[str, SpanTree] = {}
-    async for run_id, part in _read_parts(client, trace):
-        parts[run_id] = await join_spans(client, part, reasoning=reasoning)
+    async for run_id, part in _read_parts(client, trace, room):
+        parts[run_id] = await join_spans(client, part, reasoning=reasoning, room=room)
     return join_parts(span_tree(trace, reasoning=reasoning), parts)
 
 
-async def _read_parts(client: Client, trace: Trace) -> AsyncGenerator[tuple[str, Trace]]:
+async def _read_parts(
+    client: Client, trace: Trace, room: histories.Room | None = None
+) -> AsyncGenerator[tuple[str, Trace]]:
     """Read what began as a part of a run, each with the id that the run gave it."""
     for work in trace.background_tasks:
         if work.execution:
-            yield work.run_id, parse_trace(work.run_id, await _fetch_part(client, work))
+            yield work.run_id, parse_trace(work.run_id, await _fetch_part(client, work, room))
 
 
-async def _fetch_part(client: Client, work: BackgroundTask) -> tuple[WorkflowHistory, ...]:
+async def _fetch_part(
+    client: Client, work: BackgroundTask, room: histories.Room | None
+) -> tuple[WorkflowHistory, ...]:
     try:
-        return await histories.fetch_from(client, work.run_id, work.execution)
+        return await histories.fetch_from(client, work.run_id, work.execution, room)
     except RPCError as error:
         raise translate_error(error, client, work.run_id) from None

@@ -1,0 +1,110 @@
+"""What runs leave in their histories, and the worker that archives them when they are over."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from temporalio.api.common.v1 import Payload
+from temporalio.client import WorkflowHistory
+from temporalio.converter import PayloadCodec
+
+from holdfast import histories
+from holdfast.activities.sessions.archive import DirectoryArchive
+from holdfast.client.archiving import ArchiveSweep
+from holdfast.connection import with_codec
+from holdfast.testing import call, say
+from tests.running import Run, Runs
+from tests.sample import scripted
+from tests.sessions.test_archive import archived
+from tests.workflows.delegating import FOUND, ask, desk
+
+WAITS = [call("ask_user", question="Which one?"), say("done")]
+
+
+def measure(found: Sequence[WorkflowHistory]) -> int:
+    return sum(event.ByteSize() for one in found for event in one.events)
+
+
+async def flooded(runs: Runs) -> Run:
+    """Have a run go on in new executions because of what strangers send it, and stop it."""
+    run = await runs.start("it")
+    await run.asked()
+    first = await run.execution()
+    while await run.execution() == first:
+        await run.signal("nonsense", "x" * 500_000)
+    await run.signal("stop", {"reason": "enough"})
+    await run.result()
+    return run
+
+
+async def test_a_history_larger_than_a_worker_holds_is_archived_execution_by_execution(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Signals make a run's histories as large as their sender likes: no worker holds them all."""
+    # TR-13
+    async with runs.working(scripted(WAITS)):
+        run = await flooded(runs)
+    found = await histories.fetch(runs.client, run.handle.id)
+    most = max(measure([one]) for one in found)
+    sweep = ArchiveSweep(runs.client, DirectoryArchive(tmp_path), runs.queue, most)
+    folder = (await archived(tmp_path, sweep, 1))[run.handle.id]
+
+    assert len(found) > 1
+    assert [one.name for one in folder.iterdir()] == ["history.json"]
+    whole = (folder / "history.json").read_text(encoding="utf-8")
+    assert whole == histories.render_export(found)
+    assert histories.read(folder / "history.json") == found
+
+
+async def test_a_part_larger_than_a_worker_holds_is_left_out_of_the_trace(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """The trace of its whole is there without it, and the part itself is archived."""
+    # TR-13
+    app = desk([ask("tides"), say("It is so.")], [call("look", place="the shore"), FOUND])
+    async with runs.working(app):
+        run = await runs.start("desk")
+        await run.result()
+    most = measure(await histories.fetch(runs.client, run.handle.id)) + 100
+    sweep = ArchiveSweep(runs.client, DirectoryArchive(tmp_path), runs.queue, most)
+    found = await archived(tmp_path, sweep, 2)
+
+    told = (found[run.handle.id] / "trace.json").read_text(encoding="utf-8")
+    assert json.loads(told)["run_id"] == run.handle.id
+    assert "the shore" not in told
+    assert (found[f"{run.handle.id}.1-researcher"] / "history.json").exists()
+
+
+class _Locked(PayloadCodec):
+    """A codec whose keys lie elsewhere, where nobody answers at first."""
+
+    def __init__(self) -> None:
+        self.has_keys, self.asked = False, 0
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return list(payloads)
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        self.asked += 1
+        if not self.has_keys:
+            raise LookupError("no keys")
+        return list(payloads)
+
+
+async def test_a_codec_without_its_keys_ends_no_archiving(runs: Runs, tmp_path: Path) -> None:
+    """What has ended meanwhile is archived when they are there again."""
+    # TR-13
+    codec = _Locked()
+    client = with_codec(runs.client, codec)
+    sweep = ArchiveSweep(client, DirectoryArchive(tmp_path), runs.queue)
+    async with runs.working(scripted([say("done")])):
+        run = await runs.start("it")
+        await run.result()
+    while not codec.asked:
+        await asyncio.sleep(0.05)
+        await sweep.sweep()
+    codec.has_keys = True
+    found = await archived(tmp_path, sweep, 1)
+
+    assert run.handle.id in found
