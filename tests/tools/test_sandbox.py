@@ -312,6 +312,31 @@ async def test_what_is_not_admitted_does_not_begin(tmp_path: Path) -> None:
 @needs_linux
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
 @pytest.mark.slow
+async def test_a_call_gives_way_to_others_and_its_start_does_not(tmp_path: Path) -> None:
+    """On a busy machine what gave way while it starts would be late, and its call be denied."""
+    # T-20
+    preparing: list[int] = []
+
+    async def admit() -> None:
+        """Note the priority of all that the sandbox consists of by now."""
+        waiting = watch.children(os.getpid())
+        while waiting:
+            process = waiting.pop()
+            waiting += watch.children(process)
+            preparing.append(os.getpriority(os.PRIO_PROCESS, process))
+
+    code = "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"
+    call = an_invocation(arguments={"code": code})
+    said = await Sandbox(tmp_path).run(builtin.run_python, call, lambda _: None, nobody, admit)
+
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert set(preparing) == {own}
+    assert b"10" in said
+
+
+@needs_linux
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
+@pytest.mark.slow
 async def test_a_first_call_that_is_cancelled_leaves_the_copy(tmp_path: Path) -> None:
     """The copy of the code is made for all calls, so no call's end ends it."""
     sandbox = Sandbox(tmp_path)

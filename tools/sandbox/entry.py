@@ -29,7 +29,6 @@ def main() -> None:
     # The first process, too: whoever is the same user might make it do what they can't.
     for process in (_FIRST, _ITSELF):
         _limit(process, setup["limits"])
-    os.setpriority(os.PRIO_PROCESS, 0, 10)
     _drop_privileges(setup["user"])
     os.chdir("/workspace")
     os.closerange(_STANDARD_STREAMS, channel)
