@@ -32,6 +32,9 @@ EXCLUDED_NAMES = frozenset({".git", ".env"})
 MAX_DOCUMENT_BYTES = 200_000
 """Bytes of a file that are read."""
 
+_MOVED_AWAY = ".old."
+"""What stands behind the name of a workspace in that of the folder which it was until now."""
+
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
 
 
@@ -200,6 +203,7 @@ class Workspaces:
 
         What an earlier attempt has left goes first; if that one still works, it fails now.
         """
+        self._put_back(run)
         # A quoted id has no dot: none of these is the workspace of another run.
         beside = f"{self.ensure(run).name}."
         for left in self._folder.iterdir():
@@ -212,14 +216,23 @@ class Workspaces:
             if fresh.exists():
                 remove(fresh)
 
+    def _put_back(self, run: str) -> None:
+        """Put a workspace back in its place, where an attempt ended that had moved it away."""
+        workspace = self._place(run)
+        if not workspace.exists() and self._folder.exists():
+            for left in self._folder.iterdir():
+                if left.name.startswith(f"{workspace.name}{_MOVED_AWAY}"):
+                    left.rename(workspace)
+
     def _exchange(self, run: str, fresh: Path) -> None:
         workspace = self.ensure(run)
-        old = Path(tempfile.mkdtemp(prefix=f"{workspace.name}.", dir=self._folder))
+        old = Path(tempfile.mkdtemp(prefix=f"{workspace.name}{_MOVED_AWAY}", dir=self._folder))
         workspace.rename(old)
         try:
             fresh.rename(workspace)
-        except FileNotFoundError:
-            # A later attempt has removed it: that one restores.
+        except OSError:
+            # A later attempt has removed it, which restores; or the disk fails, and what was there
+            # is still what there is.
             old.rename(workspace)
             raise
         remove(old)

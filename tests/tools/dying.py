@@ -1,5 +1,6 @@
-"""Work on a workspace by a process that dies at a step of the file system, with no last word."""
+"""Work on a workspace that ends at a step of the file system: it dies, or the disk fails."""
 
+import errno
 import multiprocessing
 import os
 import sys
@@ -13,6 +14,7 @@ _STEPS = frozenset(
     | {"os.scandir", "os.symlink"}
 )
 _FINISHED = 0
+_FAILED = 1
 _DIED = 9
 
 Work = Callable[[Workspaces], object]
@@ -32,6 +34,45 @@ def deaths(home: Path, work: Work) -> Iterator[int]:
         assert process.exitcode == _DIED
         yield step
         step += 1
+
+
+def failures(home: Path, work: Work, *, lasting: bool) -> Iterator[int]:
+    """
+    Have the disk fail at each step of some work, one step later each time, till it is done.
+
+    With *lasting* it fails from there on, and else once: what tidies up can do that.
+    """
+    spawning = multiprocessing.get_context("forkserver")
+    spawning.set_forkserver_preload([__name__])
+    step = 0
+    while True:
+        process = spawning.Process(target=_until_failure, args=(home, work, step, lasting))
+        process.start()
+        process.join()
+        if process.exitcode == _FINISHED:
+            return
+        assert process.exitcode == _FAILED
+        yield step
+        step += 1
+
+
+def _until_failure(home: Path, work: Work, step: int, lasting: bool) -> None:
+    left = step
+
+    def count(event: str, _: object) -> None:
+        nonlocal left
+        if event in _STEPS:
+            left -= 1
+            if left == -1 or (lasting and left < 0):
+                raise OSError(errno.EIO, "the disk fails")
+
+    workspaces = Workspaces(home)
+    sys.addaudithook(count)
+    try:
+        work(workspaces)
+    except OSError:
+        os._exit(_FAILED)
+    os._exit(_FINISHED if left >= 0 else _FAILED)
 
 
 def _until(home: Path, work: Work, step: int) -> None:
