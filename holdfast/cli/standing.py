@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
@@ -222,48 +223,11 @@ def _describe_approach(approach: Approach) -> str:
 def build_view(
     trace: Trace, status: StatusReport, usage: UsageReport, requests: tuple[Request, ...]
 ) -> RunView:
-    """Return where a run stands, as its worker says and its history tells."""
-    tried = controlled.find_approaches(redact_trace(trace))
-    return RunView(
-        source="worker",
-        run_id=status.run_id,
-        agent=status.agent,
-        tenant=status.tenant,
-        actor=status.actor,
-        status=status.status,
-        in_flight=status.in_flight,
-        waits_for=status.waits_for,
-        waiting=status.waiting,
-        retry_of=status.retry_of,
-        planning=status.planning,
-        goal=status.goal,
-        requests=requests,
-        step=status.step,
-        tool_calls=usage.tool_calls,
-        hosted_calls=usage.hosted_calls,
-        model=status.model,
-        answer=status.answer,
-        confidence=None,
-        stop=status.stop,
-        failure=None,
-        usage=usage.usage,
-        budget=status.budget,
-        waited_seconds=usage.waited_seconds,
-        started_at=status.started_at,
-        ended_at=None,
-        transcript_digest=status.transcript_digest,
-        refused=status.refused,
-        refused_total=status.refused_total,
-        notes=status.notes,
-        provider_state=status.provider_state,
-        handed_back=_find_hand_backs(trace),
-        approach=tried.under_way,
-        attempts=tried.given_up,
-        tier=controlled.find_tier(trace),
-        candidate=controlled.find_candidate(trace),
-        compensation=controlled.find_compensation(trace),
-        messages=_find_messages(trace),
-    )
+    """Return where a run stands: as its worker says, and else as its history tells."""
+    under_way = replace(trace, ended_at=None, result=None, failure=None)
+    said = {**vars(usage), **vars(status), "requests": requests, "source": "worker"}
+    known = {name: value for name, value in said.items() if name in RunView.model_fields}
+    return read_view(under_way).copy_with(known)
 
 
 def read_view(trace: Trace) -> RunView:

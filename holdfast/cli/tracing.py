@@ -14,9 +14,8 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.settings import load_otlp_headers
 from holdfast.trace.spans import otlp
-from holdfast.trace.spans.forms import flatten
 from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.spans.values import SpanTree
+from holdfast.trace.spans.values import SpanTree, flatten
 from holdfast.trace.transcript import lines
 
 _SEND_TIMEOUT_SECONDS = 30.0

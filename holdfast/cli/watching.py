@@ -23,7 +23,7 @@ from holdfast.client.spans import join_spans
 from holdfast.client.stream import EventStream, open_stream
 from holdfast.contracts.texts import one_line
 from holdfast.run.limits import triggers
-from holdfast.trace.progress import Progress
+from holdfast.trace.transcript import Progress
 from holdfast.trace.values import Trace
 
 EXIT_STOPPED = 3

@@ -24,8 +24,8 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
 from holdfast.contracts.guardrails import WITHHELD, Layer
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
+from holdfast.trace.course import describe_exit, has_failure
 from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun
-from holdfast.trace.errands import describe_exit, has_failure
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import Trace
 

@@ -11,9 +11,8 @@ from holdfast.client.run import Run
 from holdfast.contracts.errors import HoldfastError
 from holdfast.trace.entries import BackgroundTask
 from holdfast.trace.reader import read_trace
-from holdfast.trace.spans.forms import join_parts
 from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.spans.values import SpanTree
+from holdfast.trace.spans.values import SpanTree, join_parts
 from holdfast.trace.values import Trace
 
 

@@ -10,8 +10,8 @@ from holdfast.client import Run as WatchedRun
 from holdfast.contracts.model import Stream
 from holdfast.run.delegation.handoffs import limit_receiver
 from holdfast.testing import call, calls, say
-from holdfast.trace.progress import Progress
 from holdfast.trace.reader import read_trace
+from holdfast.trace.transcript import Progress
 from tests.builders import a_state
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns

@@ -3,8 +3,8 @@
 from holdfast.cli import standing
 from holdfast.client import Run
 from holdfast.client.fold import EventFold
-from holdfast.trace.progress import Progress
 from holdfast.trace.reader import read_trace
+from holdfast.trace.transcript import Progress
 from tests.histories import activities
 from tests.running import Runs
 

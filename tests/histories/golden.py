@@ -17,13 +17,11 @@ from holdfast.client.fold import EventFold
 from holdfast.contracts.base import JsonObject, digest
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
-from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader, read_trace
 from holdfast.trace.spans import otlp
-from holdfast.trace.spans.forms import flatten
 from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.spans.values import Span, SpanEvent, SpanTree
-from holdfast.trace.transcript import lines
+from holdfast.trace.spans.values import Span, SpanEvent, SpanTree, flatten
+from holdfast.trace.transcript import Progress, lines
 from holdfast.trace.words import Line
 from tests.histories.playing import Chain
 

@@ -13,11 +13,10 @@ from holdfast.contracts.guardrails import (
 )
 from holdfast.contracts.run import RunInput, RunResult
 from holdfast.contracts.usage import UsageMetrics
-from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.spans.values import Span
-from holdfast.trace.transcript import lines
+from holdfast.trace.transcript import Progress, lines
 from holdfast.trace.values import Trace
 from tests.builders import (
     an_agent,

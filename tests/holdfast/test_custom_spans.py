@@ -11,9 +11,8 @@ from holdfast.testing import call, calls, say
 from holdfast.tools.context import MAX_SPAN_DATA_BYTES
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import otlp
-from holdfast.trace.spans.forms import flatten
 from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.spans.values import Span, SpanTree
+from holdfast.trace.spans.values import Span, SpanTree, flatten
 from tests.running import Run, Runs
 
 SECRET = "the-token-of-the-bank"

@@ -18,9 +18,8 @@ from holdfast.guardrails import cost_estimation
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import otlp
-from holdfast.trace.spans.forms import flatten, join_parts
 from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.spans.values import Span, SpanTree
+from holdfast.trace.spans.values import Span, SpanTree, flatten, join_parts
 from holdfast.trace.transcript import lines
 from holdfast.trace.values import Trace
 from tests.histories import golden, stored

@@ -15,9 +15,8 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Limits
 from holdfast.testing import Reply, ScriptTurn, call, calls, fail, say
 from holdfast.tools import ask_user
-from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader, read_trace
-from holdfast.trace.transcript import lines
+from holdfast.trace.transcript import Progress, lines
 from tests.holdfast.traces import announce, finished, pondering, printed, traced
 from tests.running import Runs
 from tests.sample import scripted

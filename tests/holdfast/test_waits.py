@@ -12,10 +12,9 @@ from holdfast.contracts.journal import RequestClosed, RequestEscalated
 from holdfast.contracts.tools import Risk
 from holdfast.run import verdicts
 from holdfast.run.transcript import build_continue_as_new_input
-from holdfast.trace.progress import Progress
 from holdfast.trace.reader import TraceReader
 from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.transcript import lines
+from holdfast.trace.transcript import Progress, lines
 from tests.builders import (
     NOW,
     a_call,

@@ -14,9 +14,10 @@ from holdfast.tools.redaction import WITHHELD, Redactor
 from holdfast.trace.entries import AuditLine, AuxiliaryCall, Call, DecisionTrace, Timed, Turn
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.spans import records
-from holdfast.trace.spans.background import build_background_spans, build_handoff_spans
-from holdfast.trace.spans.guardrails import (
+from holdfast.trace.spans.own import (
+    build_background_spans,
     build_guardrail_spans,
+    build_handoff_spans,
     build_idle_spans,
     build_review_span,
     find_reviewer,
