@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
@@ -175,7 +175,7 @@ class SignalReader:
         if late is not None:
             said = said.refuse(f"the request has just {late}", late)
         if said.accepted and asked is not None:
-            self._accept(self._expire_approvals(asked, verdict.lapsed, now), said, now)
+            self._accept(_expire_approvals(asked, verdict.lapsed), said, now)
         else:
             self._trace.refuse(said)
 
@@ -202,29 +202,22 @@ class SignalReader:
                 if asked is not None and asked.outcome is None:
                     self._trace.close_request(asked, outcome, at)
 
-    def _expire_approvals(
-        self, asked: RequestTrace, lapsed: tuple[str, ...], now: datetime
-    ) -> RequestTrace:
-        """Mark the earlier approvals that count no more."""
-        lasts = asked.required.valid_for if asked.required else None
-        limit = timedelta.max if lasts is None else timedelta(seconds=lasts)
-        gone = [
-            said
-            for said in asked.approvals
-            if said.author in lapsed or now - (said.judged_at or said.at) >= limit
-        ]
-        heard = tuple(
-            replace(one, lapsed=True) if isinstance(one, MessageTrace) and one in gone else one
-            for one in asked.heard
-        )
-        return replace(asked, heard=heard)
-
     def _accept(self, asked: RequestTrace, said: MessageTrace, now: datetime) -> None:
         outcome = _outcome(said)
         if outcome == "approved" and len(asked.approvals) + 1 < asked.count:
             self._trace.put_request(replace(asked, heard=(*asked.heard, said)))
         else:
             self._trace.close_request(asked, outcome, now, said)
+
+
+def _expire_approvals(asked: RequestTrace, lapsed: tuple[str, ...]) -> RequestTrace:
+    """Mark the earlier approvals that count no more: those of these people."""
+    gone = [said for said in asked.approvals if said.author in lapsed]
+    heard = (
+        replace(one, lapsed=True) if isinstance(one, MessageTrace) and one in gone else one
+        for one in asked.heard
+    )
+    return replace(asked, heard=tuple(heard))
 
 
 def _find_lateness(asked: RequestTrace, now: datetime) -> OutcomeCode | None:
