@@ -13,11 +13,12 @@ from holdfast.contracts.control import Waiting
 from holdfast.contracts.decisions import Rulings, fill_arguments
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.journal import Journal
-from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
+from holdfast.contracts.run import AgentSnapshot, RunInput, RunResult
 from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.run import tool_results
+from holdfast.run.sessions.opening import build_brief
 from holdfast.run.summaries import find_provider_wait
 from holdfast.run.texts.figures import duration
 from holdfast.trace.builder import Readers, TraceBuilder
@@ -103,14 +104,8 @@ class TraceReader:
             trace.budgets += [given.budget] if given.budget else []
         elif (opened := decode(arguments, SessionInput)) is not None:
             trace.is_session = True
-            trace.brief = RunMetadata(
-                agent=opened.agent,
-                tenant=opened.tenant,
-                actor=opened.actor,
-                session_id=started.workflow_id,
-                metadata=opened.metadata,
-                stream=opened.stream,
-            )
+            trace.brief = build_brief(opened, trace.run_id, regulated=opened.regulated)
+            trace.budgets += [opened.budget] if opened.budget else []
         elif (carried := decode(arguments, RunState)) is not None:
             trace.is_session = carried.session is not None
             restore_state(trace, carried, read_time(event))

@@ -18,6 +18,19 @@ from holdfast.run.sessions.messages import end_message, require_session
 from holdfast.run.transcript import build_continue_as_new_input, halt
 
 
+def build_brief(given: SessionInput, run_id: str, *, regulated: bool) -> RunMetadata:
+    """Build what a session is begun with as a run has it."""
+    return RunMetadata(
+        agent=given.agent,
+        tenant=given.tenant,
+        actor=given.actor,
+        session_id=run_id,
+        metadata=given.metadata,
+        stream=given.stream,
+        regulated=regulated,
+    )
+
+
 def start_session(
     given: SessionInput,
     agent: AgentSnapshot,
@@ -33,15 +46,7 @@ def start_session(
         run_id=run_id,
         first_execution_run_id=first_execution_run_id,
         execution=execution,
-        brief=RunMetadata(
-            agent=given.agent,
-            tenant=given.tenant,
-            actor=given.actor,
-            session_id=run_id,
-            metadata=given.metadata,
-            stream=given.stream,
-            regulated=given.regulated or agent.regulated,
-        ),
+        brief=build_brief(given, run_id, regulated=given.regulated or agent.regulated),
         agent=agent.with_(budget=limits),
         started_at=now,
         session=SessionState(

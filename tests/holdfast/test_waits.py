@@ -8,7 +8,9 @@ from temporalio.client import WorkflowHistory
 
 from holdfast.contracts.approvals import Verdict
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.budget import Budget
 from holdfast.contracts.journal import RequestClosed, RequestEscalated
+from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.tools import Risk
 from holdfast.run import verdicts
 from holdfast.run.transcript import build_continue_as_new_input
@@ -265,3 +267,13 @@ def test_last_execution_alone_knows_what_was_carried() -> None:
     ]
     assert (trace.goal, [turn.number for turn in trace.turns]) == ("reach the goal", [1])
     assert trace.calls[0].rulings[0].policy == POLICY
+
+
+def test_a_session_has_the_limits_that_it_was_begun_with() -> None:
+    """They go before those of its agent, and who reads its history alone reads them too."""
+    written = Written(SessionInput(agent="it", budget=Budget(max_steps=3)))
+    written.opened(an_agent())
+    trace = read(written)
+
+    assert (trace.is_session, trace.status) == (True, "idle")
+    assert trace.limits == an_agent().budget.copy_with({"max_steps": 3})

@@ -15,6 +15,7 @@ from holdfast.contracts.decisions import ApprovalRequired, AskUser, Ruling, Ruli
 from holdfast.contracts.journal import Journal, JournalEvent, RequestOpened
 from holdfast.contracts.model import ModelPurpose
 from holdfast.contracts.run import AgentSnapshot, RunInput
+from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.state.run import RunState
 from holdfast.run import turns
 from holdfast.run.summaries import provider_timer_line
@@ -31,7 +32,9 @@ HOUR = 3600.0
 class Written:
     """One execution of a run; the clock stands still unless it is told how long something took."""
 
-    def __init__(self, begun: RunInput | RunState | None = None, *, passed: float = 0) -> None:
+    def __init__(
+        self, begun: RunInput | SessionInput | RunState | None = None, *, passed: float = 0
+    ) -> None:
         self.now = NOW + timedelta(seconds=passed)
         self._events: list[JsonValue] = []
         self._requests = 0
