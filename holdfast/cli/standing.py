@@ -234,7 +234,7 @@ def read_view(trace: Trace) -> RunView:
     """Return where a run stands, by its history alone."""
     refused = _find_refusals(trace)
     shown = redact_trace(trace)
-    result, tried = shown.result, controlled.find_approaches(shown)
+    result, ledger, tried = shown.result, trace.ledger, controlled.find_approaches(shown)
     return RunView(
         source="history",
         run_id=trace.run_id,
@@ -248,16 +248,16 @@ def read_view(trace: Trace) -> RunView:
         waits_for=tuple(_waits_for(trace, asked) for asked in trace.waiting),
         waiting=trace.provider_wait,
         requests=(),
-        step=result.steps if result else trace.steps,
-        tool_calls=trace.tool_calls,
-        hosted_calls=trace.hosted_calls,
+        step=(result or ledger).steps,
+        tool_calls=ledger.tool_calls,
+        hosted_calls=ledger.hosted_calls,
         model=result.model if result else (trace.turns[-1].model if trace.turns else None),
         answer=result.answer if result else None,
         provider_state=(result.provider_state if result else None) or {},
         confidence=result.confidence if result else None,
         stop=result.stop if result else None,
         failure=trace.failure,
-        usage=result.usage if result else trace.usage,
+        usage=(result or ledger).usage,
         budget=trace.limits,
         waited_seconds=_sum_waits(trace),
         started_at=trace.started_at,

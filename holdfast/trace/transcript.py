@@ -253,15 +253,15 @@ def _describe_usage(turn: Turn) -> str:
 
 
 def _describe_total_usage(trace: Trace, ended_at: datetime) -> str:
-    usage = trace.result.usage if trace.result else trace.usage
-    steps = trace.result.steps if trace.result else trace.steps
+    ledger, result = trace.ledger, trace.result
+    usage, steps = (result or ledger).usage, (result or ledger).steps
     cost = dollars(usage.estimated_cost)
     used = [
         pluralize(steps, "model turn"),
-        pluralize(trace.tool_calls, "tool call"),
+        pluralize(ledger.tool_calls, "tool call"),
     ]
-    if trace.hosted_calls:
-        used.append(pluralize(trace.hosted_calls, "hosted call"))
+    if ledger.hosted_calls:
+        used.append(pluralize(ledger.hosted_calls, "hosted call"))
     used += [pluralize(usage.total_tokens, "token"), cost, duration(ended_at - trace.started_at)]
     return ", ".join(used)
 

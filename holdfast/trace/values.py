@@ -161,29 +161,24 @@ class Trace:
         return tuple(call for turn in self.turns for call in turn.calls)
 
     @property
-    def part_ledgers(self) -> tuple[Ledger, ...]:
-        """What the runs have used that did a part of this one and have ended."""
-        return tuple(work.ledger for work in self.background_tasks if work.ledger is not None)
-
-    @property
-    def steps(self) -> int:
-        """How often models were asked and answered, but for last words."""
-        own = sum(turn.is_step for turn in self.turns)
-        return own + sum(part.steps for part in self.part_ledgers)
-
-    @property
-    def tool_calls(self) -> int:
-        """How many calls ran; a draft counts as one."""
-        apart = sum(part.tool_calls for part in self.part_ledgers)
-        drafts = (step for call in self.calls for step in call.auxiliary_calls)
-        drafted = sum(step.purpose == "draft" and step.started_at is not None for step in drafts)
-        return apart + drafted + sum(call.started_at is not None for call in self.calls)
-
-    @property
-    def hosted_calls(self) -> int:
-        """How many tools ran at providers."""
-        own = sum(part.kind == "hosted_call" for turn in self.turns for part in turn.parts)
-        return own + sum(part.hosted_calls for part in self.part_ledgers)
+    def ledger(self) -> Ledger:
+        """What it used, and what parts used that have ended. A draft counts as a call."""
+        parts = [work.ledger for work in self.background_tasks if work.ledger is not None]
+        drafts = (one for call in self.calls for one in call.auxiliary_calls)
+        ran = (*self.calls, *(one for one in drafts if one.purpose == "draft"))
+        said = [part for turn in self.turns for part in turn.parts]
+        used = [turn.usage + turn.failed_usage for turn in self.turns]
+        return Ledger(
+            steps=sum((part.steps for part in parts), sum(turn.is_step for turn in self.turns)),
+            tool_calls=sum(
+                (part.tool_calls for part in parts), sum(one.started_at is not None for one in ran)
+            ),
+            hosted_calls=sum(
+                (part.hosted_calls for part in parts),
+                sum(part.kind == "hosted_call" for part in said),
+            ),
+            usage=sum((*used, *(part.usage for part in parts)), CallUsage()),
+        )
 
     @property
     def messages(self) -> tuple[MessageTrace, ...]:
@@ -214,12 +209,6 @@ class Trace:
         if self.ended_at is not None:
             return ()
         return tuple(asked for asked in self.requests.values() if asked.outcome is None)
-
-    @property
-    def usage(self) -> CallUsage:
-        """What all turns used together, with the attempts that failed and the parts."""
-        own = sum((turn.usage + turn.failed_usage for turn in self.turns), CallUsage())
-        return sum((part.usage for part in self.part_ledgers), own)
 
 
 def _find_in_flight(entry: Entry, held: Container[str]) -> Iterator[str]:

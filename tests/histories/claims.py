@@ -167,7 +167,7 @@ LOST_AND_FOUND = Claim(
         call.lost and call.result and call.result.status == "ok" for call in story.trace.calls
     ),
 )
-HOSTED = Claim("a tool ran at the provider", lambda story: story.trace.hosted_calls == 1)
+HOSTED = Claim("a tool ran at the provider", lambda story: story.trace.ledger.hosted_calls == 1)
 RAISED = Claim(
     "a limit was raised",
     lambda story: any(said.accepted and said.budget for said in story.trace.messages),

@@ -53,7 +53,7 @@ async def test_commit_shows_its_draft(runs: Runs, tmp_path: Path) -> None:
     (made,) = trace.calls
     assert made.draft_id == request.preview_ref
     assert [step.draft_id for step in made.auxiliary_calls] == [request.preview_ref]
-    assert trace.tool_calls == 2
+    assert trace.ledger.tool_calls == 2
 
 
 async def test_draft_may_be_all_there_is(runs: Runs, tmp_path: Path) -> None:

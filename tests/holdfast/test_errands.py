@@ -45,7 +45,7 @@ def test_what_was_undone_is_shown_as_that() -> None:
         'fault   not undone: write(text="hi") (unwrite: it is locked)',
         'fault   not undone: send(text="hi") (nothing undoes it)',
     ]
-    assert (trace.tool_calls, len(trace.calls)) == (1, 1)
+    assert (trace.ledger.tool_calls, len(trace.calls)) == (1, 1)
     undone = [span for span in spans(trace, "function") if span.name == "execute_tool unwrite"]
     assert [
         (span.attributes["purpose"], span.attributes["call_id"], span.attributes["success"])

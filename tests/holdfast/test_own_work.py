@@ -52,8 +52,8 @@ def test_each_guardrail_has_a_line() -> None:
     written.looked(verdict("secrets", SKIPPED))
 
     assert shown(read(written)) == [
-        "guard   guardrail pii_detection: tripped: an address is in it (0 ms)",
-        "guard   guardrail scope: passed (0 ms)",
+        "guard   guardrail pii_detection: tripped: an address is in it (1 ms)",
+        "guard   guardrail scope: passed (1 ms)",
         "guard   guardrail secrets: not applicable: there is no code (12 ms)",
     ]
     assert watched(written) == shown(read(written))
@@ -69,8 +69,8 @@ def test_a_guardrail_that_looked_at_several_things_has_one_line() -> None:
     written.looked_here("scope", verdict("scope", SKIPPED), verdict("scope", PASSED, words))
 
     assert shown(read(written)) == [
-        "guard   guardrail pii_detection: tripped: an address is in it (0 ms)",
-        "guard   guardrail scope: passed: there is no code (0 ms)",
+        "guard   guardrail pii_detection: tripped: an address is in it (1 ms)",
+        "guard   guardrail scope: passed: there is no code (1 ms)",
     ]
 
 

@@ -84,13 +84,13 @@ def test_all_that_a_run_says_is_shown() -> None:
 
 
 def test_nothing_of_a_view_is_forgotten() -> None:
-    """History tells all but the goal, a worker all but what stands in a result."""
+    """History tells all but the goal, and that a worker does."""
     state = a_state()
 
     asked = build_view(read(begun()), views.status(state), views.usage(state), ())
 
     every = RunView.model_fields.keys()
-    assert every - asked.model_fields_set == {"effects", "unresolved"}
+    assert every == asked.model_fields_set
     assert every - read_view(read(begun())).model_fields_set == {"goal"}
 
 

@@ -33,7 +33,7 @@ async def test_every_turn_is_in_the_trace(runs: Runs) -> None:
         (2, "", 1),
         (3, "done", 0),
     ]
-    assert trace.usage == usage
+    assert trace.ledger.usage == usage
     assert trace.result is not None
     assert (trace.status, trace.result.steps) == ("completed", 3)
 

@@ -164,7 +164,7 @@ async def test_answer_that_is_sent_back_is_in_the_trace(runs: Runs) -> None:
         "note    it counts no tokens",
         'answer  {"total": 5}',
     ]
-    assert trace.hosted_calls == 1
+    assert trace.ledger.hosted_calls == 1
     assert str(list(lines(trace))[-1]).startswith(
         "used    2 model turns, 0 tool calls, 1 hosted call, 0 tokens, $0, "
     )
