@@ -167,7 +167,7 @@ class TraceBuilder(Trace):
             return  # as the state that was carried over has it
         self.requests[asked.request_id], place = asked, self._turn_at
         if asked.is_of_run:
-            place = self.add(RunRequest(request_id=asked.request_id))
+            place = self.add(RunRequest(request_id=asked.request_id, at=asked.at))
         elif (call := self.find_call(asked.call_id)) is not None and call.rulings:
             *before, ruled = call.course
             if isinstance(ruled, DecisionTrace):

@@ -261,6 +261,7 @@ class RunRequest:
     """The run itself began to wait for a person: escalated, or for a review."""
 
     request_id: str
+    at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)

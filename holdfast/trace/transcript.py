@@ -24,6 +24,7 @@ from holdfast.trace.entries import (
     Entry,
     GuardrailRun,
     RunRequest,
+    Timed,
     Turn,
 )
 from holdfast.trace.released import redact_entry, redact_trace
@@ -81,19 +82,16 @@ def lines(trace: Trace) -> Iterator[Line]:
     for entry in trace.entries:
         more = [block for block in _find_blocks(trace, entry) if block.lines]
         if more:
-            yield from _write_until(blocks, _find_start(trace, entry))
+            yield from _write_until(blocks, entry.at)
             blocks = [block for block in blocks if block.written < len(block.lines)] + more
     yield from _write_until(blocks, None)
     yield from with_time(ending(trace), trace.ended_at)
 
 
 def _find_blocks(trace: Trace, entry: Entry) -> Iterator[_Block]:
-    if not isinstance(entry, Turn):
-        yield _Block(list(with_time(entry_lines(trace, entry), _find_end(trace, entry))))
-        return
-    said = turn_lines(entry, held_back=entry.held_back)
-    yield _Block(list(with_time(said, entry.ended_at)))
-    for call in entry.calls:
+    ended = entry.ended_at if isinstance(entry, Timed) else None
+    yield _Block(list(with_time(entry_lines(trace, entry), ended or entry.at)))
+    for call in entry.calls if isinstance(entry, Turn) else ():
         yield _Block(list(with_time(call_lines(trace, call), call.at)))
 
 
@@ -110,16 +108,6 @@ def _write_until(blocks: Sequence[_Block], moment: datetime | None) -> Iterator[
         if known and is_continued:
             yield block.lines[0]._replace(at=None)
         yield from known
-
-
-def _find_end(trace: Trace, entry: Entry) -> datetime:
-    """Return when it was known what the lines of an entry say."""
-    ended = entry.ended_at if isinstance(entry, GuardrailRun | BackgroundTask) else None
-    return ended or _find_start(trace, entry)
-
-
-def _find_start(trace: Trace, entry: Entry) -> datetime:
-    return trace.requests[entry.request_id].at if isinstance(entry, RunRequest) else entry.at
 
 
 def heading(trace: Trace) -> Iterator[Line]:
@@ -150,8 +138,10 @@ def _describe_work(brief: RunMetadata) -> str:
 
 
 def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
-    """Write one entry as far as it has come; turns and their calls have lines of their own."""
+    """Write one entry as far as it has come; the calls of a turn are written each by itself."""
     match entry:
+        case Turn():
+            yield from _turn_lines(entry)
         case RunRequest(request_id=request_id):
             yield from escalation_lines(trace.requests[request_id])
         case MessageTrace() if entry.signal not in RELAYED_SIGNALS or entry.accepted is False:
@@ -170,16 +160,11 @@ def entry_lines(trace: Trace, entry: Entry) -> Iterator[Line]:
             name = _EVENT_LABELS.get(entry.event, entry.event)
             text = short(entry.text if name == "noted" else f"{name}: {entry.text}")
             yield Line("fault" if fault else "note", text, "bad" if fault else "quiet")
-        case AuditLine() | MessageTrace() | Turn():
+        case AuditLine() | MessageTrace():
             return
 
 
-def turn_lines(turn: Turn, *, held_back: bool = False) -> Iterator[Line]:
-    """
-    Write a turn of the model once it is over; its calls are written each by itself.
-
-    That an answer was held back is known only later: who watches a run reads it below.
-    """
+def _turn_lines(turn: Turn) -> Iterator[Line]:
     if turn.ended_at is None:
         return
     label = f"turn {turn.number}"
@@ -189,7 +174,7 @@ def turn_lines(turn: Turn, *, held_back: bool = False) -> Iterator[Line]:
         text = short(turn.error)
         yield Line(label, f"{model}  -> failed{attempts}: {text}", "bad")
         return
-    came = _describe_outcome(turn, held_back=held_back)
+    came = _describe_outcome(turn)
     yield Line(label, f"{model}  -> {came}{_describe_usage(turn)}")
     if turn.purpose not in ("turn", "closing") and turn.text.strip():
         yield Line(turn.purpose, short(turn.text), indented=True)
@@ -231,14 +216,14 @@ def ending(trace: Trace) -> Iterator[Line]:
     yield Line("used", _describe_total_usage(trace, trace.ended_at), "quiet")
 
 
-def _describe_outcome(turn: Turn, *, held_back: bool) -> str:
+def _describe_outcome(turn: Turn) -> str:
     if turn.purpose != "turn":
         return turn.purpose
     if turn.calls:
         return ", ".join(call.call.name for call in turn.calls)
     if turn.stop == "pause":
         return "pause"
-    return "answer, held back" if held_back else "answer"
+    return "answer, held back" if turn.held_back else "answer"
 
 
 def _describe_usage(turn: Turn) -> str:
@@ -272,7 +257,7 @@ class Progress:
 
     Calls of a turn come to their ends in any order. News of a call stand below the line that says
     which call it is, which is repeated when something else was written in between. An answer that
-    is held back has been written as an answer: the lines below it say what became of it. Where
+    is held back later has been written as an answer: the lines below it say so. Where
     output guardrails stand, nothing that a model says is written but the answer, at the end.
     """
 
@@ -296,27 +281,15 @@ class Progress:
             yield from ending(redact_trace(trace))
 
     def _news(self, trace: Trace, place: int) -> Iterator[Line]:
-        match redact_entry(trace, trace.entries[place]):
-            case Turn() as entry:
-                yield from self._others(entry.key, list(turn_lines(entry)))
-                for call in entry.calls:
-                    yield from self._call_news(trace, call, alone=len(entry.calls) == 1)
-            case RunRequest(request_id=request_id):
-                asked = trace.requests[request_id]
-                yield from self._others(asked.key, list(escalation_lines(asked)))
-            case AuditLine() as entry:
-                # A note stands by itself: below it, too, it is clear which call was the latest.
-                yield from self._select_new_lines(
-                    f"entry {place}", list(entry_lines(trace, entry))
-                )
-            case entry:
-                yield from self._others(f"entry {place}", list(entry_lines(trace, entry)))
-
-    def _others(self, key: str, lines: list[Line]) -> list[Line]:
-        fresh = self._select_new_lines(key, lines)
-        if fresh:
+        entry = redact_entry(trace, trace.entries[place])
+        fresh = self._select_new_lines(f"entry {place}", list(entry_lines(trace, entry)))
+        # A note stands by itself: below it, too, it is clear which call was the latest.
+        if fresh and not isinstance(entry, AuditLine):
             self._latest_call = ""
-        return fresh
+        yield from fresh
+        calls = entry.calls if isinstance(entry, Turn) else ()
+        for call in calls:
+            yield from self._call_news(trace, call, alone=len(calls) == 1)
 
     def _call_news(self, trace: Trace, call: Call, *, alone: bool) -> Iterator[Line]:
         title, *rest = call_lines(trace, call)

@@ -99,7 +99,7 @@ async def test_whoever_counts_the_steps_counts_the_same(runs: Runs) -> None:
     assert isinstance(over, RunCompleted)
     assert (result.steps, status.step, usage.steps, over.steps) == (2, 2, 2, 2)
     for read in (read_trace([history]), read_trace([lost])):
-        assert (read.steps, read_view(read).step) == (2, 2)
+        assert (read.ledger.steps, read_view(read).step) == (2, 2)
         assert "2 model turns" in str([str(one) for one in ending(read)])
 
 
