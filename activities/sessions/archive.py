@@ -36,7 +36,11 @@ class Archive(Protocol):
 
 
 class DirectoryArchive:
-    """An archive in a directory, which nobody but this user reads. Raises OSError."""
+    """
+    An archive in a directory, which nobody but this user reads, nor its names. Raises OSError.
+
+    A folder that is there already is left as open as it is.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -59,6 +63,7 @@ class DirectoryArchive:
             async for piece in pieces:
                 await asyncio.to_thread(file.write, piece)
             await asyncio.to_thread(_sync, file)
+        await asyncio.to_thread(self._sync_folders, path)
 
     def _read(self, path: str) -> bytes | None:
         try:
@@ -70,12 +75,26 @@ class DirectoryArchive:
         with _replacing(self.folder / path) as file:
             file.write(content)
             _sync(file)
+        self._sync_folders(path)
+
+    def _sync_folders(self, path: str) -> None:
+        """Have on the disk that the folders on the way name what is new."""
+        for folder in (self.folder / path).parents:
+            opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
+            if folder == self.folder.parent:
+                return
 
 
 @contextmanager
 def _replacing(target: Path) -> Generator[BinaryIO]:
     """Have a file beside a path, which takes its place when the block is done."""
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (*reversed(target.parent.parents), target.parent):
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, exist_ok=True)
     beside = target.with_name(f".{uuid4().hex}")
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import stat
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -211,3 +213,37 @@ async def test_a_clock_that_is_set_back_leaves_nothing_out() -> None:
     await sweep.sweep()
 
     assert [path.split("/")[2] for path in archive.asked] == ["ahead.e1", "later.e2"]
+
+
+async def test_nobody_else_reads_the_archive_or_its_names(tmp_path: Path) -> None:
+    """Ids of sessions and runs are names of folders: those are as closed as what lies in them."""
+    # SE-02
+    archive = DirectoryArchive(tmp_path / "kept" / "here")
+    await archive.write("sessions/ada-1/said/000.json", b"{}")
+    await archive.write("sessions/ada-1/session.json", b"{}")
+    made = {
+        str(path.relative_to(tmp_path)): stat.S_IMODE(path.stat().st_mode)
+        for path in tmp_path.rglob("*")
+    }
+
+    assert {name for name, mode in made.items() if mode not in {0o700, 0o600}} == set()
+    assert len(made) == 7
+
+
+async def test_what_is_archived_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file, and each folder that has come to name something: a machine may go down then."""
+    # SE-06 TR-13
+    synced: set[int] = set()
+    really = os.fsync
+
+    def noting(opened: int) -> None:
+        synced.add(os.fstat(opened).st_ino)
+        really(opened)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    await DirectoryArchive(tmp_path / "kept").write("completed/day/run/history.json", b"{}")
+    paths = [tmp_path, *tmp_path.rglob("*")]
+
+    assert {str(path) for path in paths if path.stat().st_ino not in synced} == set()

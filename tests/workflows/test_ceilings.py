@@ -143,6 +143,38 @@ async def test_the_ceiling_holds_at_any_depth(memory_runs: MemoryRuns) -> None:
     assert unknown(found) == ["keep", "peek"]
 
 
+@pytest.mark.parametrize("returns", [False, True])
+@pytest.mark.parametrize(
+    ("ceiling", "kept_back", "left"),
+    [
+        (Ceiling(without_tools=("peek",)), call("peek", place="y"), call("add", a=1, b=2)),
+        (
+            Ceiling(without_risks=(Risk.WRITE_INTERNAL,)),
+            call("keep", text="x"),
+            call("peek", place="y"),
+        ),
+    ],
+    ids=["tools", "risks"],
+)
+async def test_each_half_of_a_ceiling_holds_alone(
+    memory_runs: MemoryRuns, ceiling: Ceiling, kept_back: Reply, left: Reply, *, returns: bool
+) -> None:
+    """Names without classes, and classes without names, for who goes on and who works for it."""
+    before = () if returns else (say("never said"),)
+    app = bureau(
+        {"triage": [CHARGE, say("Thanks.")], "billing": [*before, kept_back, left, say("Done.")]},
+        ceiling=ceiling,
+        returns=returns,
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage")
+        await run.result()
+        found = await (run.part("1-billing") if returns else run).results()
+
+    assert unknown(found) == [kept_back.calls[0][0]]
+    assert [one.status for one in found if one.name == left.calls[0][0]] == ["ok"]
+
+
 async def test_a_run_that_comes_back_stays_cut(memory_runs: MemoryRuns) -> None:
     """No ping-pong gives the sender back what it keeps from those behind it."""
     there = (call("peek", place="here"), CHARGE)
