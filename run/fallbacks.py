@@ -22,11 +22,17 @@ def after_failure(
     *,
     limited: bool = False,
 ) -> RunState:
-    """Go on as the agent's rules say after a call that failed for good; *limited* by a budget."""
+    """
+    Go on as the agent's rules say after a call that failed for good; *limited* by a budget.
+
+    Where its attempts have used up what models may use no other is asked: the limit ends the run.
+    """
     state = turns.charge_failed_usage(state, used)
     state = escalations.record_attempts(state, attempt)
     stop = _build_failure_stop(attempt)
     match fallback.find_reaction(attempt.kind, state.agent.fallback):
+        case "next_model" if budgets.check_limits(state.agent.budget, state.ledger, 0):
+            return state
         case "next_model" if routing.is_out_of_turn(state, attempt.model):
             return state  # the chain is asked instead
         case "next_model":

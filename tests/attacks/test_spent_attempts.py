@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from holdfast import Budget
+from holdfast import Budget, ModelSettings
 from holdfast.activities import heartbeats
 from holdfast.adapters.scripted import ScriptedAdapter
 from holdfast.contracts.model import ModelReply, ModelRequest
@@ -38,8 +38,9 @@ async def test_no_attempt_follows_where_the_budget_is_spent(
     assert len(asked) == 3
 
 
+@pytest.mark.parametrize("patience", [0.0, 7200.0])
 async def test_no_attempt_follows_where_those_lost_with_their_workers_may_have_spent_it(
-    memory_runs: MemoryRuns, monkeypatch: pytest.MonkeyPatch
+    memory_runs: MemoryRuns, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
     """
     A worker that ends in the middle of a call has used what nobody tells: as much as the last one.
@@ -60,7 +61,8 @@ async def test_no_attempt_follows_where_those_lost_with_their_workers_may_have_s
 
     monkeypatch.setattr(ScriptedAdapter, "respond", respond)
     first = used(call("add", a=1, b=2), input_tokens=100, output_tokens=10, cost="0.40")
-    app = chained([first], budget=Budget(max_cost=Decimal("1.00")))
+    budget, settings = Budget(max_cost=Decimal("1.00")), ModelSettings(patience=patience)
+    app = chained([first], budget=budget, settings=settings)
     async with memory_runs.working(app):
         run = await memory_runs.start("it")
         result = await run.result()
