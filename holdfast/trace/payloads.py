@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from pydantic import BaseModel, RootModel, ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
@@ -84,12 +83,7 @@ def _decode_text(payloads: Sequence[Payload]) -> str:
 
 def read_time(event: HistoryEvent) -> datetime:
     """Return the time of an event in UTC."""
-    return parse_timestamp(event.event_time)
-
-
-def parse_timestamp(timestamp: Timestamp) -> datetime:
-    """Return a protobuf timestamp as a time in UTC."""
-    return timestamp.ToDatetime(UTC)
+    return event.event_time.ToDatetime(UTC)
 
 
 def build_activity_error(failure: Failure) -> ActivityError:

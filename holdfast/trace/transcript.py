@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 
 from holdfast.contracts.delegation.relayed import RELAYED_SIGNALS
 from holdfast.contracts.run import RunMetadata
@@ -61,13 +60,13 @@ class _Block:
 
     def take_until(self, moment: datetime | None) -> list[Line]:
         """Return the next lines, as far as they were known by then; null is all of them."""
-        known = list(takewhile(lambda line: _is_known(line, moment), self.lines[self.written :]))
+        known = list[Line]()
+        for line in self.lines[self.written :]:
+            if moment is not None and line.at is not None and line.at > moment:
+                break
+            known.append(line)
         self.written += len(known)
         return known
-
-
-def _is_known(line: Line, by: datetime | None) -> bool:
-    return by is None or line.at is None or line.at <= by
 
 
 def lines(trace: Trace) -> Iterator[Line]:
