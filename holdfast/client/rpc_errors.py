@@ -29,6 +29,9 @@ RPC_TIMEOUT = timedelta(seconds=3)
 
 QUERY_ATTEMPTS = 3
 
+_MOST_UPDATES = "total number of distinct updates"
+"""What a server says of an execution that has had as many (2,000) as it takes."""
+
 _SPELLED: Mapping[str, str] = {"canceled": "cancelled"}
 
 _NO_ANSWER = {
@@ -106,7 +109,13 @@ async def ask(
 
 
 def translate_error(error: RPCError, client: Client, run: str) -> HoldfastError | RPCError:
-    """Say that there is no such run, if that is what the server says."""
+    """Say that there is no such run, or no room for one more update, if the server says so."""
+    if _MOST_UPDATES in error.message:
+        return HoldfastError(
+            f"run {run!r} takes no more updates while its parts work, whoever sent so many: "
+            "decide at the run that asks ('holdfast pending' names it), or send the signal "
+            "'approval'"
+        )
     details = error.grpc_status.details
     if error.status is not RPCStatusCode.NOT_FOUND or any(
         detail.Is(NamespaceNotFoundFailure.DESCRIPTOR) for detail in details

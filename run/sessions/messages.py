@@ -216,7 +216,9 @@ def end_message(state: RunState, now: datetime) -> RunState:
     message = session.current
     if message is None:  # it ended while nothing was worked on: too large to go on
         why = state.stop.reason if state.stop else "it ended"
-        return _reset_work(close(state, why).with_effects(known=()))
+        # Of what was done no names are kept, for which there may be no room: nobody knows it then.
+        known = (parts.UNKNOWN_EFFECT,) if state.effects.known else ()
+        return _reset_work(close(state, why).with_effects(known=known))
     result = turns.build_result(state)
     answered = ConversationTurn(
         role="assistant",

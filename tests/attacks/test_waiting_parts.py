@@ -1,13 +1,19 @@
-"""Parts that wait for their turn while a person is asked: time goes on, and the run ends."""
+"""Parts that wait, for their turn or for people: time goes on, and people are heard."""
 
 import json
 from datetime import timedelta
 from pathlib import Path
 
-from holdfast import Agent, App, Budget, Tiers, Triggers
+import pytest
+
+from holdfast import Agent, App, Budget, HoldfastError, Tiers, Triggers
+from holdfast.client import Holdfast
+from holdfast.dev_server import dev_server
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from tests.memory.runs import MemoryRuns
-from tests.sample import TOOLS
+from tests.running import Runs
+from tests.sample import TOOLS, lines
+from tests.workflows.delegating import FOUND, ask, desk
 from tests.workflows.tiered import asked
 
 TIERS = Tiers.model_validate(
@@ -52,3 +58,29 @@ async def test_an_escalation_beside_waiting_parts_expires(
     assert (request.kind, result.status) == ("escalation", "stopped")
     assert result.stop is not None
     assert result.stop.detail.endswith("nobody resolved it in time")
+
+
+async def test_more_updates_than_a_server_takes_leave_a_way_to_the_part(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole can't go on anew while its part waits: it says where else one decides."""
+    # BY-52
+    log = tmp_path / "log"
+    app = desk([ask("tides"), say("So.")], [call("send", log=str(log), text="hi"), FOUND])
+    few = ("--dynamic-config-value", "history.maxTotalUpdates=3")
+    monkeypatch.setattr("holdfast.dev_server._OPTIONS", few)
+    async with dev_server() as environment:
+        runs = Runs(environment.client)
+        async with runs.working(app):
+            run = await runs.start("desk")
+            (asked,) = await run.asked()
+            for _ in range(3):
+                await run.decide({"request_id": "x", "decision": "approve", "approver": "eve"})
+            whole = Holdfast(runs.client).run(run.handle.id)
+            with pytest.raises(HoldfastError, match="decide at the run that asks"):
+                await whole.approve(asked.request_id, approver="dana")
+            await whole.find_asking(asked).approve(asked.own_id, approver="dana")
+            result = await run.result()
+
+    assert result.status == "completed"
+    assert len(lines(log)) == 1

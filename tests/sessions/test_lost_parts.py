@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.contracts.control import EffectOutcome, KnownEffect
+from holdfast.contracts.sessions.messages import SessionInput
+from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
+from holdfast.run.parts import UNKNOWN_EFFECT
+from holdfast.run.sessions.messages import end_message
+from holdfast.run.sessions.opening import leave_session, reopen_session, start_session
+from holdfast.run.transcript import halt
 from holdfast.testing import Reply, ScriptTurn, call
+from tests.builders import IDS, NOW, an_agent
 from tests.sample import lines, told
 from tests.sessions.talking import Talks
 from tests.workflows.delegating import ask, desk
@@ -48,3 +56,21 @@ async def test_after_a_lost_part_later_messages_change_nothing_unasked(
 
     assert str(asked["reason"]).startswith("a part of this work ended without saying what it did")
     assert lines(log) == ["begin x", "end x"]
+
+
+@pytest.mark.parametrize(("outcome", "left"), [("done", True), ("unknown", True), (None, False)])
+def test_a_session_that_grew_too_large_between_two_messages_forgets_nothing(
+    outcome: EffectOutcome | None, left: bool
+) -> None:
+    """It closes without the names of what it did: who opens it again is asked before a change."""
+    # BY-11 NR-06
+    begun = start_session(SessionInput(agent="it"), an_agent(), NOW, **IDS)
+    done = () if outcome is None else (KnownEffect(tool="pay", digest="0" * 64, outcome=outcome),)
+    stop = Stop.because(StopReason.STATE_TOO_LARGE, "it has too many bytes")
+    grown = halt(begun.with_effects(known=done), stop, NOW)
+    archived = leave_session(end_message(grown, NOW), (), {}, NOW)
+    again = reopen_session(begun, archived)
+
+    assert archived.state.session is not None
+    assert archived.state.session.closing
+    assert again.effects.known == ((UNKNOWN_EFFECT,) if left else ())
