@@ -14,7 +14,7 @@ from holdfast.client.fold import EventFold
 from holdfast.contracts.budget import Ledger, UsageReport
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.model import ModelPurpose
-from holdfast.contracts.transcript import AssistantTurn
+from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.contracts.usage import CallUsage, UsageMetrics
 from holdfast.run.limits import closing
 from holdfast.runner import build_replayer
@@ -63,7 +63,9 @@ async def test_the_last_word_is_a_summary_beside_the_steps(runs: Runs) -> None:
     assert (result.summary.text, result.summary.model) == ("Two of five are added.", "scripted:it")
     assert result.summary.usage.total_tokens == result.usage.total_tokens == USED.total_tokens
     assert result.usage.estimated_cost == Decimal("0.25")
-    said = page.items[-1]
+    asked, said = page.items[-2:]
+    assert isinstance(asked, UserTurn)
+    assert (asked.origin, asked.text[:26]) == ("notice", "No further turn is allowed")
     assert isinstance(said, AssistantTurn)
     assert said.text == "Two of five are added."
     assert [turn.purpose for turn in trace.turns] == ["turn", "turn", "closing"]
@@ -145,6 +147,7 @@ async def test_what_guardrails_let_pass_is_told(memory_runs: MemoryRuns) -> None
         pytest.param(fail(ModelRejected("401", kind="auth")), id="fails"),
         pytest.param(call("add", a=9, b=9), id="wants-a-tool"),
         pytest.param(say(" "), id="says-nothing"),
+        pytest.param(Reply(text="Two of fi", stop="max_tokens"), id="is-cut-off"),
     ],
 )
 async def test_a_model_without_last_words_changes_nothing(
@@ -174,6 +177,14 @@ async def test_where_another_limit_is_reached_too_nobody_sums_up(memory_runs: Me
 
     assert result.summary is None
     assert result.status == "stopped"
+
+
+def test_the_last_word_is_asked_for_once() -> None:
+    """Also where the call begins anew, because somebody has held the run meanwhile."""
+    # BY-46
+    once = closing.request_closing(a_state())
+
+    assert closing.request_closing(once) == once != a_state()
 
 
 @pytest.mark.parametrize(("purpose", "steps"), [("closing", 2), ("turn", 3)])
