@@ -20,14 +20,7 @@ from holdfast.run.delegation.ceilings import bind_brief, find_ceiling
 from holdfast.run.delegation.handoffs import limit_receiver
 from holdfast.run.delegation.part_ids import find_commanding_guardrail, find_judging_guardrail
 from holdfast.run.summaries import journal_line
-from holdfast.trace.entries import (
-    AuditLine,
-    Call,
-    DecisionTrace,
-    Entry,
-    RunRequest,
-    Turn,
-)
+from holdfast.trace.entries import AuditLine, Call, DecisionTrace, Entry, RunRequest, Turn
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import Trace, TraceStatus
 

@@ -3,12 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from holdfast.contracts.approvals import (
-    Approvable,
-    ApprovalRecord,
-    ApprovalRequest,
-    Request,
-)
+from holdfast.contracts.approvals import Approvable, ApprovalRecord, ApprovalRequest, Request
 from holdfast.contracts.calls import Draft, ToolSuccess
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.state.calls import CallState

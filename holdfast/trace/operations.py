@@ -97,11 +97,7 @@ class Work(NamedTuple):
 
 
 def keep_entry(
-    trace: TraceBuilder,
-    entry: EntryT,
-    conclude: Callable[[EntryT, Outcome], EntryT],
-    *,
-    beside: bool = False,
+    trace: TraceBuilder, entry: EntryT, conclude: Callable[[EntryT, Outcome], EntryT]
 ) -> Work:
     """Add an entry to the trace that changes as its work goes on."""
     place = trace.add(entry)
@@ -118,7 +114,7 @@ def keep_entry(
     def end(outcome: Outcome) -> None:
         put(conclude(replace(entry, ended_at=outcome.at), outcome))
 
-    return Work(end, start, beside)
+    return Work(end, start)
 
 
 Begin: TypeAlias = Callable[[Operation], Work | None]

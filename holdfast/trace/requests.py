@@ -5,13 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Self
 
-from holdfast.contracts.approvals import (
-    Proof,
-    RequestKind,
-    RequestOutcome,
-    Requirement,
-    Verdict,
-)
+from holdfast.contracts.approvals import Proof, RequestKind, RequestOutcome, Requirement, Verdict
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.journal import RequestOpened
 from holdfast.contracts.signals import OutcomeCode

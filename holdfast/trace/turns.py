@@ -6,12 +6,7 @@ from datetime import datetime
 
 from temporalio.exceptions import ActivityError
 
-from holdfast.contracts.calls import (
-    MalformedCall,
-    ToolFailure,
-    ToolInvocation,
-    ToolResult,
-)
+from holdfast.contracts.calls import MalformedCall, ToolFailure, ToolInvocation, ToolResult
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.model import ModelCall, ModelReply
 from holdfast.contracts.run import AgentSnapshot
@@ -47,7 +42,7 @@ def begin_turn(trace: TraceBuilder, operation: Operation) -> Work:
         purpose=asked.purpose if asked else "turn",
         tools=asked.tools if asked else (),
     )
-    return keep_entry(trace, turn, _conclude_turn, beside=True)
+    return keep_entry(trace, turn, _conclude_turn)
 
 
 def _conclude_turn(turn: Turn, outcome: Outcome) -> Turn:

@@ -64,7 +64,7 @@ def find_reviewer(trace: Trace, asked: RequestTrace) -> str:
     return name if prefix == _SUBJECT_PREFIX and reviews else ""
 
 
-def describe_task(trace: Trace, work: BackgroundTask) -> JsonObject:
+def _describe_task(trace: Trace, work: BackgroundTask) -> JsonObject:
     """Return what a command or a judge says as a guardrail; nothing for any other work."""
     if not work.guardrail:
         return {}
@@ -166,7 +166,7 @@ def build_background_spans(trace: Trace, parent: str) -> Iterator[Span]:
                 if work.files
                 else {}
             ),
-            **describe_task(trace, work),
+            **_describe_task(trace, work),
         }
         kind = "guardrail" if work.guardrail else _SPAN_TYPES[work.kind]
         yield build_span(trace, work, parent, kind, _name(work), attributes)
