@@ -165,10 +165,10 @@ async def _fetch(
     client: Client, run_id: str, execution: str | None, room: Room | None = None
 ) -> WorkflowHistory:
     found = await client.get_workflow_handle(run_id, run_id=execution).fetch_history()
-    if room is not None:
-        room.take(found)
     for event in found.events:
         await _decode(client, event)
+    if room is not None:
+        room.take(found)
     return found
 
 

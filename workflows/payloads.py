@@ -113,6 +113,9 @@ _OWN = Payload(metadata={"encoding": b"json/plain"}, data=b'"read by who wrote i
 
 _UNREADABLE = Payload(metadata={"encoding": b"binary/unreadable"})
 
+_MAX_READ_BYTES = 2 * MAX_PAYLOAD_BYTES
+"""Bytes that may come of a payload: a codec that unpacks makes a thousand times of what came."""
+
 
 class TolerantCodec(PayloadCodec):
     """
@@ -120,6 +123,7 @@ class TolerantCodec(PayloadCodec):
 
     Left to the SDK, one signal of rubbish would fail the workflow task of its run for ever. One
     that can't read what it has just written has no keys for the moment, so that is tried again.
+    What it unpacks beyond all bounds isn't kept, or a history would hold more than any memory.
     """
 
     def __init__(self, codec: PayloadCodec) -> None:
@@ -132,9 +136,9 @@ class TolerantCodec(PayloadCodec):
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Read payloads; each that can't be read is one of an encoding that nobody knows."""
         with suppress(Exception):  # a codec of an app raises whatever its libraries do
-            return await self._codec.decode(payloads)
+            return [_bound(one) for one in await self._codec.decode(payloads)]
         found = [await self._decode_one(payload) for payload in payloads]
-        return [one for some in found for one in some]
+        return [_bound(one) for some in found for one in some]
 
     async def _decode_one(self, payload: Payload) -> list[Payload]:
         with suppress(Exception):
@@ -143,6 +147,11 @@ class TolerantCodec(PayloadCodec):
         with suppress(Exception):
             return await self._codec.decode([payload])
         return [_UNREADABLE]
+
+
+def _bound(payload: Payload) -> Payload:
+    """Return what a codec has read; nobody can read what is larger than anything of ours."""
+    return payload if len(payload.data) <= _MAX_READ_BYTES else _UNREADABLE
 
 
 def _strip_details(failure: Failure) -> Failure:

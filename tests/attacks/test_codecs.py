@@ -121,3 +121,14 @@ async def test_a_codec_without_its_key_is_waited_for() -> None:
         await TolerantCodec(codec).decode([sealed])
     codec.has_key = True
     assert await TolerantCodec(codec).decode([sealed]) == [PLAIN]
+
+
+async def test_what_unpacks_beyond_all_bounds_is_not_kept() -> None:
+    """Signals of some kilobytes each would be gigabytes in a worker that reads their history."""
+    bomb = Payload(metadata={"encoding": b"json/plain"}, data=b'"%s"' % (b"x" * 20_000_000))
+    packed, plain = await Packed().encode([bomb, PLAIN])
+
+    read = await TolerantCodec(Packed()).decode([packed, plain])
+
+    assert len(packed.data) < 50_000
+    assert read == [Payload(metadata={"encoding": b"binary/unreadable"}), PLAIN]
