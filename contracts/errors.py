@@ -28,7 +28,6 @@ from typing import Literal
 
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.calls import ErrorType
-from holdfast.contracts.signals import OutcomeCode
 from holdfast.contracts.usage import CallUsage
 
 FailureKind = Literal[
@@ -48,6 +47,27 @@ FailureKind = Literal[
     "quota",
 ]
 """Why a call of a model failed; the type of the activity's failure in history."""
+
+OutcomeCode = Literal[
+    "accepted",
+    "unreadable",
+    "unknown_request",
+    "closed",
+    "expired",
+    "wrong_kind",
+    "changed",
+    "require_stronger_auth",
+    "invalid_token",
+    "stale_authentication",
+    "self_approval",
+    "wrong_group",
+    "approved_already",
+    "over",
+    "full",
+    "forwarded",
+    "reset",
+]
+"""What became of a message, in one word."""
 
 
 _OURS = str(Path(__file__).parents[1])

@@ -9,7 +9,8 @@ from pydantic import Field, field_serializer
 from holdfast.contracts.approvals import ClosedRequest, RequestKind, Requirement
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.control import Approach
-from holdfast.contracts.signals import OutcomeCode, SignedSignal
+from holdfast.contracts.errors import OutcomeCode
+from holdfast.contracts.signals import SignedSignal
 
 
 class RequestOpened(Contract):

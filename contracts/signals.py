@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from holdfast.contracts.base import Contract, Inbound
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import OutcomeCode
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 
@@ -203,28 +204,6 @@ class UsedToken(Contract):
     issuer: str
     token_id: str
     until: datetime
-
-
-OutcomeCode = Literal[
-    "accepted",
-    "unreadable",
-    "unknown_request",
-    "closed",
-    "expired",
-    "wrong_kind",
-    "changed",
-    "require_stronger_auth",
-    "invalid_token",
-    "stale_authentication",
-    "self_approval",
-    "wrong_group",
-    "approved_already",
-    "over",
-    "full",
-    "forwarded",
-    "reset",
-]
-"""What became of a message, in one word."""
 
 
 class MessageOutcome(Contract):

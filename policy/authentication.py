@@ -16,9 +16,7 @@ from holdfast.contracts.approvals import (
     Proof,
 )
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.signals import (
-    OutcomeCode,
-)
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.policy.signatures import (
     InvalidToken,
     VerifiedToken,

@@ -24,9 +24,9 @@ from holdfast.contracts.bounds import (
     MAX_UNREAD_BYTES,
     size,
 )
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.journal import JournalEvent, RequestClosed, RequestEscalated, RequestOpened
-from holdfast.contracts.signals import OutcomeCode
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars

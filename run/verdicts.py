@@ -11,13 +11,13 @@ from holdfast.contracts.approvals import (
     Review,
     Verdict,
 )
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.journal import MessageRefused
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
     Message,
     MessageOutcome,
-    OutcomeCode,
     RefusedMessage,
     ResolutionSignal,
     UsedToken,

@@ -1,6 +1,5 @@
 """Threads for work that is the longer the more somebody brings: each run has its turn."""
 
-import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -27,6 +26,8 @@ class FairThreads:
 
     async def run(self, run_id: str, work: Callable[[], Result]) -> Result:
         """Do some work of a run in a thread."""
+        import asyncio  # a call in a sandbox does without
+
         done: Future[Result] = Future()
         with self._lock:
             self._waiting.setdefault(run_id, deque()).append(partial(_work, done, work))

@@ -10,9 +10,10 @@ from holdfast.contracts import bounds
 from holdfast.contracts.base import Contract, Inbound, JsonObject
 from holdfast.contracts.bounds import Metadata, Seconds, Tenant
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.model import Streamed
 from holdfast.contracts.run import AgentName, RunResult
-from holdfast.contracts.signals import Name, OutcomeCode
+from holdfast.contracts.signals import Name
 from holdfast.contracts.usage import UsageMetrics
 
 SESSION_WORKFLOW_TYPE = "AgentSession"

@@ -7,8 +7,8 @@ from typing import Self
 
 from holdfast.contracts.approvals import Proof, RequestKind, RequestOutcome, Requirement, Verdict
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.journal import RequestOpened
-from holdfast.contracts.signals import OutcomeCode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from temporalio.common import RawValue
 
 from holdfast.contracts.approvals import ControlVerdict, RequestOutcome, Verdict, Verdicts
 from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.journal import (
     AnswerWithheld,
     ApproachFailed,
@@ -30,7 +31,6 @@ from holdfast.contracts.signals import (
     ApprovalSignal,
     ControlSignal,
     HeldSignal,
-    OutcomeCode,
     ResolutionSignal,
 )
 from holdfast.run.delegation.part_ids import find_part, qualify_request

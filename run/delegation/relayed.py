@@ -2,7 +2,8 @@
 
 from holdfast.contracts.approvals import Request, outline
 from holdfast.contracts.bounds import size
-from holdfast.contracts.signals import ApprovalSignal, Message, OutcomeCode
+from holdfast.contracts.errors import OutcomeCode
+from holdfast.contracts.signals import ApprovalSignal, Message
 from holdfast.run.delegation.part_ids import qualify_request
 
 MAX_RELAYED_BYTES = 100_000

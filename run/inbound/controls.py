@@ -4,10 +4,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.signals import (
     CloseSignal,
     Control,
-    OutcomeCode,
     SteerSignal,
     StopSignal,
     SuspensionSignal,

@@ -6,6 +6,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.control import MAX_EARLIER_ACTORS
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.journal import MessageEnded, MessageRefused, MessageTaken
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.bounds import (
@@ -20,7 +21,7 @@ from holdfast.contracts.sessions.messages import (
     MessageState,
 )
 from holdfast.contracts.sessions.state import EndedMessage, QueuedMessage, SessionState
-from holdfast.contracts.signals import CloseSignal, MessageOutcome, OutcomeCode
+from holdfast.contracts.signals import CloseSignal, MessageOutcome
 from holdfast.contracts.state.answering import Answering
 from holdfast.contracts.state.approaches import Approaches
 from holdfast.contracts.state.phase import Working

@@ -79,3 +79,11 @@ async def test_links_that_stay_inside(attack: Attack) -> None:
         "text": "found",
         "next_line": None,
     }
+
+
+async def test_what_a_call_loads(attack: Attack) -> None:
+    """A call of a file tool loads no other tool, no event loop, and nothing of signals."""
+    files = "import sys, holdfast.tools.builtin.files"
+    others = {"asyncio", "holdfast.contracts.signals", "holdfast.tools.builtin.commands"}
+
+    assert await attack(f"{files}; result = [*({others} & set(sys.modules))]") == []

@@ -7,9 +7,9 @@ from functools import cached_property
 from temporalio.api.enums.v1 import EventType
 
 from holdfast.contracts.approvals import RequestKind
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.guardrails import Layer
 from holdfast.contracts.run import WORKFLOW_TYPE
-from holdfast.contracts.signals import OutcomeCode
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace, TraceStatus
 from tests.histories import activities

@@ -11,9 +11,7 @@ from holdfast.contracts.approvals import (
     Approvable,
 )
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.signals import (
-    OutcomeCode,
-)
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.policy.authentication import Objection, VerifiedApprover, verify
 from holdfast.policy.signatures import MAX_TOKEN_CHARS
 from holdfast.policy.trust import TrustedIssuer

@@ -10,10 +10,10 @@ from holdfast.contracts.approvals import (
     Request,
     Verdict,
 )
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
-    OutcomeCode,
     ResolutionSignal,
 )
 from holdfast.policy.approvals import judge

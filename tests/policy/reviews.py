@@ -12,9 +12,9 @@ from holdfast.contracts.approvals import (
     Review,
 )
 from holdfast.contracts.base import JsonObject, digest
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.signals import (
     ApprovalSignal,
-    OutcomeCode,
 )
 from holdfast.policy.trust import LOCAL_ISSUER
 from tests.builders import LATER, NOW, an_approval

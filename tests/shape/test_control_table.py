@@ -12,9 +12,7 @@ import pytest
 
 from holdfast.contracts.budget import Limits
 from holdfast.contracts.control import Backtracking, Triggers
-from holdfast.contracts.signals import (
-    OutcomeCode,
-)
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.stops import StopReason
 from holdfast.guardrails.builtin import BUILTIN
 from holdfast.guardrails.definition import ON_TRIP

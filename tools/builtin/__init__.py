@@ -1,12 +1,17 @@
 """Tools that come with Holdfast."""
 
-from holdfast.tools.builtin.asking import ask_user
-from holdfast.tools.builtin.commands import run_command, run_python
-from holdfast.tools.builtin.files import list_files, read_file, write_file
-from holdfast.tools.builtin.finding import find_tools
-from holdfast.tools.builtin.plans import report_progress, submit_plan
-from holdfast.tools.builtin.results import read_result
-from holdfast.tools.builtin.web import http_request
+from typing import TYPE_CHECKING
+
+from holdfast.contracts import exports
+
+if TYPE_CHECKING:
+    from holdfast.tools.builtin.asking import ask_user
+    from holdfast.tools.builtin.commands import run_command, run_python
+    from holdfast.tools.builtin.files import list_files, read_file, write_file
+    from holdfast.tools.builtin.finding import find_tools
+    from holdfast.tools.builtin.plans import report_progress, submit_plan
+    from holdfast.tools.builtin.results import read_result
+    from holdfast.tools.builtin.web import http_request
 
 __all__ = [
     "ask_user",
@@ -21,3 +26,16 @@ __all__ = [
     "submit_plan",
     "write_file",
 ]
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "holdfast.tools.builtin.asking": ("ask_user",),
+        "holdfast.tools.builtin.commands": ("run_command", "run_python"),
+        "holdfast.tools.builtin.files": ("list_files", "read_file", "write_file"),
+        "holdfast.tools.builtin.finding": ("find_tools",),
+        "holdfast.tools.builtin.plans": ("report_progress", "submit_plan"),
+        "holdfast.tools.builtin.results": ("read_result",),
+        "holdfast.tools.builtin.web": ("http_request",),
+    },
+)

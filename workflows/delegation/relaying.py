@@ -11,7 +11,8 @@ from temporalio.exceptions import FailureError
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.delegation.relayed import RequestsSignal, VerdictSignal
-from holdfast.contracts.signals import Message, MessageOutcome, OutcomeCode
+from holdfast.contracts.errors import OutcomeCode
+from holdfast.contracts.signals import Message, MessageOutcome
 from holdfast.run import verdicts
 from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.relayed import find_forwarding_refusal, qualify, select_shown

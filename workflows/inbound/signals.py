@@ -13,6 +13,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
+from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.journal import MessageRefused, UnsignedSignal
 from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.contracts.signals import (
@@ -23,7 +24,6 @@ from holdfast.contracts.signals import (
     ControlSignal,
     HeldSignal,
     MessageOutcome,
-    OutcomeCode,
     ResolutionSignal,
     SignedSignal,
     SteerSignal,
