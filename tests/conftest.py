@@ -140,9 +140,16 @@ def client(server: WorkflowEnvironment) -> Client:
 
 
 @pytest.fixture(scope="session")
-def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copies of the code that sandboxes need: to compile these takes more than a second of CPU."""
-    return tmp_path_factory.mktemp("copies")
+def copies(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """
+    Copies of the code that sandboxes need, each made once for all processes of this session.
+
+    To compile one takes more than a second of CPU, and it is named by its content.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if hasattr(request.config, "workerinput") else base) / "copies"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -188,9 +195,11 @@ def skipping_runs(skipping_server: WorkflowEnvironment, home: Path) -> Runs:
 
 
 @pytest.fixture(scope="session")
-async def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> None:
+async def sandboxed(tmp_path_factory: pytest.TempPathFactory, copies: Path) -> None:
     """A machine that has the sandbox; without one there is nothing to test."""
-    flaw = await Sandbox(tmp_path_factory.mktemp("try")).flaw()
+    folder = tmp_path_factory.mktemp("try")
+    (folder / "sandbox").symlink_to(copies)
+    flaw = await Sandbox(folder).flaw()
     if flaw is not None:
         if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
             pytest.fail(f"no sandbox to test: {flaw}")

@@ -37,12 +37,19 @@ needs_linux = pytest.mark.skipif(
 )
 
 
+@pytest.fixture
+def folder(tmp_path: Path, copies: Path) -> Path:
+    """The folder of a worker who finds what others have copied."""
+    (tmp_path / "sandbox").symlink_to(copies)
+    return tmp_path
+
+
 @needs_linux
 @pytest.mark.slow
-async def test_without_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_bubblewrap(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where bubblewrap is missing, the flaw says how to install it, and a call is denied."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    sandbox = Sandbox(tmp_path)
+    monkeypatch.setenv("PATH", str(folder))
+    sandbox = Sandbox(folder)
 
     assert await sandbox.flaw() == (
         "bubblewrap is missing: install it (Debian: apt-get install bubblewrap)"
@@ -72,17 +79,17 @@ async def test_without_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 )
 @pytest.mark.slow
 async def test_with_a_bubblewrap_that_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
 ) -> None:
     """Where bubblewrap can't make a sandbox, the flaw is what it says."""
     monkeypatch.setattr("holdfast.tools.sandbox.sandbox.START_TIMEOUT_SECONDS", 1.0)
-    fake = tmp_path / "bin" / "bwrap"
+    fake = folder / "bin" / "bwrap"
     fake.parent.mkdir()
     fake.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(fake.parent))
 
-    assert await Sandbox(tmp_path).flaw() == reason
+    assert await Sandbox(folder).flaw() == reason
 
 
 @pytest.mark.parametrize(
@@ -291,14 +298,14 @@ def test_a_setting_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_linux
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
 @pytest.mark.slow
-async def test_what_is_not_admitted_does_not_begin(tmp_path: Path) -> None:
+async def test_what_is_not_admitted_does_not_begin(folder: Path) -> None:
     """The sandbox stands when it is asked for the last time, and ends without the call."""
     # T-20
-    sandbox = Sandbox(tmp_path)
+    sandbox = Sandbox(folder)
     standing: list[Path] = []
 
     async def refuse() -> None:
-        standing.extend((tmp_path / "workspaces").iterdir())
+        standing.extend((folder / "workspaces").iterdir())
         raise ToolDenied("it is switched off")
 
     call = an_invocation(arguments={"code": "open('/workspace/done', 'w').close()"})
@@ -306,13 +313,13 @@ async def test_what_is_not_admitted_does_not_begin(tmp_path: Path) -> None:
         await sandbox.run(builtin.run_python, call, lambda _: None, nobody, refuse)
 
     assert len(standing) == 1
-    assert not list(tmp_path.rglob("done"))
+    assert not list(folder.rglob("done"))
 
 
 @needs_linux
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
 @pytest.mark.slow
-async def test_a_call_gives_way_to_others_and_its_start_does_not(tmp_path: Path) -> None:
+async def test_a_call_gives_way_to_others_and_its_start_does_not(folder: Path) -> None:
     """On a busy machine what gave way while it starts would be late, and its call be denied."""
     # T-20
     preparing: list[int] = []
@@ -327,7 +334,7 @@ async def test_a_call_gives_way_to_others_and_its_start_does_not(tmp_path: Path)
 
     code = "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"
     call = an_invocation(arguments={"code": code})
-    said = await Sandbox(tmp_path).run(builtin.run_python, call, lambda _: None, nobody, admit)
+    said = await Sandbox(folder).run(builtin.run_python, call, lambda _: None, nobody, admit)
 
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert set(preparing) == {own}
@@ -341,11 +348,11 @@ async def test_a_first_call_that_is_cancelled_leaves_the_copy(tmp_path: Path) ->
     """The copy of the code is made for all calls, so no call's end ends it."""
     sandbox = Sandbox(tmp_path)
     first = asyncio.create_task(
-        sandbox.run(hostile.run, an_invocation(), lambda _: None, nobody, admitted)
+        sandbox.run(builtin.list_files, an_invocation(), lambda _: None, nobody, admitted)
     )
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
 
-    await sandbox.prepare([hostile.run])
+    await sandbox.prepare([builtin.list_files])
     assert len(list((tmp_path / "sandbox").iterdir())) == 1
