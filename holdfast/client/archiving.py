@@ -34,6 +34,18 @@ _OVER = (
     "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
 )
 
+_OF_ONE_RUN = frozenset(
+    {
+        RPCStatusCode.INVALID_ARGUMENT,
+        RPCStatusCode.FAILED_PRECONDITION,
+        RPCStatusCode.OUT_OF_RANGE,
+        RPCStatusCode.DATA_LOSS,
+        RPCStatusCode.INTERNAL,
+        RPCStatusCode.UNKNOWN,
+    }
+)
+"""What a server says that can't answer about one run; about another it may."""
+
 _MAX_READABLE_CHARS = 100
 
 _READABLE = frozenset(f"{string.ascii_letters}{string.digits}._-")
@@ -50,10 +62,14 @@ _UNREADABLE = (
 
 
 class _Attempt:
-    """One run that is archived: whatever is raised of it, a codec's errors too, no other waits."""
+    """
+    What is archived, or looked for: whatever is raised, also by a codec, all else goes on.
 
-    def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
+    Of *one* run what a server says of no other counts: where it is away, it is so for all.
+    """
+
+    def __init__(self, what: str, *, one: bool) -> None:
+        self._what, self._one = what, one
         self.failed = False
 
     def __enter__(self) -> Self:
@@ -65,11 +81,14 @@ class _Attempt:
         error: BaseException | None,
         _stack: TracebackType | None,
     ) -> bool:
-        if not isinstance(error, Exception) or isinstance(error, RPCError):
+        if not isinstance(error, Exception):
+            return False
+        if self._one and isinstance(error, RPCError) and error.status not in _OF_ONE_RUN:
             return False
         # A codec without its keys may quote what it was given: what it says is for its own log.
-        reason = str(error) if isinstance(error, OSError) else type(error).__name__
-        log.warning("archive.late", run=self._run_id, reason=reason)
+        told = isinstance(error, OSError | RPCError)
+        reason = str(error) if told else type(error).__name__
+        log.warning("archive.late", run=self._what, reason=reason)
         self.failed = True
         return True
 
@@ -97,10 +116,8 @@ class ArchiveSweep:
     async def run(self) -> None:
         """Sweep again and again; what can't be reached or written is tried the next time."""
         while True:
-            try:
+            with _Attempt("", one=False):
                 await self.sweep()
-            except RPCError as error:
-                log.warning("archive.late", reason=str(error))
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> None:
@@ -115,7 +132,7 @@ class ArchiveSweep:
                 continue
             folder = name_run(execution.id, execution.run_id, ended_at)
             done = f"{folder}/history.json"
-            with _Attempt(execution.id) as attempt:
+            with _Attempt(execution.id, one=True) as attempt:
                 if folder not in self._known and not await self._archive.has(done):
                     await self._keep(execution, folder)
             if attempt.failed:

@@ -2,18 +2,24 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple, NoReturn, cast
 
+import pytest
 from temporalio.api.common.v1 import Payload
-from temporalio.client import WorkflowHistory
+from temporalio.client import Client, WorkflowHistory
 from temporalio.converter import PayloadCodec
+from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import histories
 from holdfast.activities.sessions.archive import DirectoryArchive
+from holdfast.client import archiving
 from holdfast.client.archiving import ArchiveSweep
 from holdfast.connection import with_codec
 from holdfast.testing import call, say
+from tests.builders import NOW
 from tests.running import Run, Runs
 from tests.sample import scripted
 from tests.sessions.test_archive import archived
@@ -108,3 +114,46 @@ async def test_a_codec_without_its_keys_ends_no_archiving(runs: Runs, tmp_path: 
     found = await archived(tmp_path, sweep, 1)
 
     assert run.handle.id in found
+
+
+class _Ended(NamedTuple):
+    """A run that is over, as a list has it."""
+
+    id: str
+    run_id: str
+    close_time: datetime
+
+
+class _Odd:
+    """A server whose list can't be read the first time, and whose first run never can."""
+
+    def __init__(self, over: asyncio.Event) -> None:
+        self.looks, self.asked, self._over = 0, list[str](), over
+
+    async def list_workflows(self, query: str) -> AsyncGenerator[_Ended]:
+        self.looks += 1
+        if self.looks == 1:
+            raise ValueError("an attribute of another type")
+        for name in ("odd", "plain"):
+            yield _Ended(name, f"e-{name}", NOW)
+        self._over.set()
+
+    def get_workflow_handle(self, name: str, run_id: str) -> NoReturn:
+        self.asked.append(name)
+        raise RPCError("no such page", RPCStatusCode.INVALID_ARGUMENT, b"")
+
+
+async def test_nothing_that_cant_be_read_ends_archiving(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a list nor a run: the next is looked at, and all again the next time."""
+    # TR-13
+    monkeypatch.setattr(archiving, "SWEEP_SECONDS", 0)
+    over = asyncio.Event()
+    server = _Odd(over)
+    sweep = ArchiveSweep(cast("Client", server), DirectoryArchive(tmp_path), "queue")
+    running = asyncio.create_task(sweep.run())
+    await asyncio.wait({running, asyncio.create_task(over.wait())}, return_when="FIRST_COMPLETED")
+    running.cancel()
+
+    assert server.asked[:2] == ["odd", "plain"]
