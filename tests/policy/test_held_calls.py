@@ -1,0 +1,55 @@
+"""Calls that are held by what isn't theirs: switches on who they work for, rules on drafts."""
+
+import pytest
+
+from holdfast.contracts.decisions import Deny, RunAsDraftOnly
+from holdfast.contracts.switches import Switch
+from holdfast.contracts.tools import Risk
+from holdfast.policy.case import DraftVariant
+from holdfast.policy.engine import decide
+from tests.builders import NOW, a_call, a_contract
+from tests.policy.policies import a_policy, some_facts
+
+HELD = Switch(kind="agent", name="desk", by="olga", reason="", at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("path", "receiver", "held"),
+    [
+        (("desk",), None, True),
+        (("desk", "clerk"), None, True),
+        (("clerk",), None, False),
+        ((), "desk", True),
+        ((), "clerk", False),
+    ],
+)
+def test_a_switch_on_an_agent_holds_who_works_for_it_and_who_hands_to_it(
+    path: tuple[str, ...], receiver: str | None, *, held: bool
+) -> None:
+    """However far below it a call is made, and whatever the policy allows."""
+    # BY-31
+    contract = a_contract(receiver=receiver)
+    facts = some_facts(switches=(HELD,), path=path)
+    decision = decide(
+        a_call(), contract, facts, a_policy("{id: all, effect: allow, match: {tools: [look]}}")
+    )
+
+    assert isinstance(decision, Deny) is held
+    assert (decision.rule == "switch:agent:desk") is held
+
+
+@pytest.mark.parametrize(
+    ("effect", "rule"),
+    [("sandbox", "policy:box"), ("forbid", "policy:box"), ("allow", "risk:communication")],
+)
+def test_a_draft_is_ruled_on_before_it_is_made(effect: str, rule: str) -> None:
+    """Nobody is asked about a draft, so what its own call may not do it doesn't do either."""
+    # PF-13 BY-05
+    post = a_contract("post", risk=Risk.COMMUNICATION, draft="draft_post")
+    draft = a_contract("draft_post", risk=Risk.DRAFT_ONLY)
+    variant = DraftVariant(contract=draft, values={}, effect="")
+    policy = a_policy(f"{{id: box, effect: {effect}, match: {{tools: [draft_post]}}}}")
+    decision = decide(a_call("post"), post, some_facts(variant=variant), policy)
+
+    assert isinstance(decision, RunAsDraftOnly if effect == "allow" else Deny)
+    assert decision.rule == rule
