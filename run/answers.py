@@ -6,8 +6,12 @@ from holdfast.contracts.control import Approach, Candidate, Gate
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict, Signals
 from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
 from holdfast.contracts.state.run import RunState
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import gates
 from holdfast.run.transcript import drop_candidate
+
+PEOPLE_ORIGINS = frozenset({"goal", "message", "steer", "guidance", "project"})
+"""Where words of a transcript come from that no model said, nor a guardrail about a model's."""
 
 
 def propose(state: RunState, text: str, output: JsonValue) -> RunState:
@@ -89,3 +93,15 @@ def redact_approaches(state: RunState) -> tuple[Approach, ...]:
         one.model_copy(update={"approach": redact(state, one.approach)})
         for one in state.approaches.failed
     )
+
+
+def redact_item(item: TranscriptItem, told: frozenset[str] = PEOPLE_ORIGINS) -> TranscriptItem:
+    """Leave out what a model said, and what guardrails and checks said of it."""
+    match item:
+        case AssistantTurn():
+            said = WITHHELD if item.words else ""
+            return item.with_(text=said, parts=())
+        case UserTurn() if item.origin not in told:
+            return item.model_copy(update={"text": WITHHELD})
+        case _:
+            return item

@@ -7,6 +7,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Effect, KnownEffect
+from holdfast.contracts.decisions import Decided
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state.calls import CallState
@@ -146,6 +147,7 @@ def build_carryover(
         summary=state.conversation.summary,
         call_marks=state.call_marks,
         recorded=recorded,
+        withheld=state.withholds,
     )
     items, seen, _ = transcript.carry_items(state, bounds.size(left))
     said = sum(map(_is_of_project, items[: seen.summarised_before]))
@@ -162,11 +164,7 @@ def close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> 
 
     Whoever ended the run may have closed its turn before; what had begun may happen all the same.
     """
-    under_way = tuple(
-        call
-        for call in begun
-        if call.drafting is None and not tool_calls.changes_nothing(state, call)
-    )
+    under_way = tuple(call for call in begun if _may_leave_something(state, call))
     lost = tuple(
         ToolFailure.of(
             call.call,
@@ -180,6 +178,13 @@ def close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> 
     if lost:
         state = turns.after_tools(state, lost, now, under_way)
     return transcript.abort_open_calls(state, "broken off: the run ended before it began")
+
+
+def _may_leave_something(state: RunState, call: CallState) -> bool:
+    """Whether what ran for a call, be it its draft, may have changed something that stands."""
+    if call.drafting is None:
+        return not tool_calls.changes_nothing(state, call)
+    return isinstance(call.ruling, Decided) and not call.ruling.repeatable
 
 
 def _settle_last_turn(state: RunState) -> RunState:

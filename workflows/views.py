@@ -12,16 +12,15 @@ from holdfast.contracts.bounds import MAX_COUNT, MAX_PAGE_BYTES, Count, Number, 
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.delegation.carryover import Carryover
-from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.run import ReportedStatus, StatusReport
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import (
     AssistantTurn,
     TranscriptItem,
     TranscriptPage,
-    UserTurn,
     rate_trust,
 )
+from holdfast.run.answers import PEOPLE_ORIGINS, redact_item
 from holdfast.run.limits import routing
 from holdfast.run.step import goals
 from holdfast.run.summaries import describe_validation_error, wait_line
@@ -71,9 +70,6 @@ def read_query(name: str, kind: type[Asked], given: Sequence[JsonValue]) -> Aske
 def is_without_argument(given: Sequence[JsonValue]) -> bool:
     """Whether a query was asked with nothing."""
     return not given or (len(given) == 1 and given[0] is None)
-
-
-_PEOPLE_ORIGINS = frozenset({"goal", "message", "steer", "guidance", "project"})
 
 
 def find_status(state: RunState, in_flight: tuple[str, ...] = ()) -> ReportedStatus:
@@ -213,7 +209,7 @@ def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryo
     proofs = {state.conversation.sent.digest, state.conversation.head.digest} - {""}
     if not state.withholds or query.digest in proofs:
         return left
-    items = tuple(_redact_item(item, _PEOPLE_ORIGINS) for item in left.items)
+    items = tuple(map(redact_item, left.items))
     return left.with_(items=items, summary="", summarised_before=0, recorded=(), redacted=True)
 
 
@@ -230,29 +226,17 @@ def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> Transcri
 def _redact_items(state: RunState) -> tuple[TranscriptItem, ...]:
     if not state.withholds:
         return state.conversation.items
-    told = frozenset[str]() if state.brief.withheld else _PEOPLE_ORIGINS
+    told = frozenset[str]() if state.brief.withheld else PEOPLE_ORIGINS
     answered = state.answering.answer is not None and not state.brief.withheld
     released = len(state.conversation.items) - 1 if answered else None
     return tuple(
-        _without_parts(item) if place == released else _redact_item(item, told)
+        _without_parts(item) if place == released else redact_item(item, told)
         for place, item in enumerate(state.conversation.items)
     )
 
 
 def _without_parts(item: TranscriptItem) -> TranscriptItem:
     return item.with_(parts=()) if isinstance(item, AssistantTurn) else item
-
-
-def _redact_item(item: TranscriptItem, told: frozenset[str]) -> TranscriptItem:
-    """Leave out what a model said, and what guardrails and checks said of it."""
-    match item:
-        case AssistantTurn():
-            said = WITHHELD if item.words else ""
-            return item.with_(text=said, parts=())
-        case UserTurn() if item.origin not in told:
-            return item.model_copy(update={"text": WITHHELD})
-        case _:
-            return item
 
 
 def select_page(entries: tuple[Entry, ...], query: PageQuery) -> tuple[Entry, ...]:

@@ -32,7 +32,7 @@ class Carryover(Contract):
     have, and what it knew of; `told` the same in words. `items` are what is left in view of its
     transcript, in which each call has a result; `origin` is the digest of the whole. What came of
     its calls, before and behind a turn, is `recorded` for a dry fork alone. Where answers are
-    withheld it is `redacted` for whoever doesn't have the digest of what a model was shown.
+    `withheld` it is `redacted` for whoever doesn't have the digest of what a model was shown.
     """
 
     first_execution_run_id: str
@@ -49,6 +49,7 @@ class Carryover(Contract):
     summarised_before: int = 0
     call_marks: tuple[str, ...] = ()
     recorded: tuple[RecordedResult, ...] = Field(default=(), exclude_if=not_)
+    withheld: bool = Field(default=False, exclude_if=not_)
     redacted: bool = False
 
     def with_(self, **changes: Unpack[CarryoverChange]) -> Self:

@@ -4,6 +4,7 @@ from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunInput, RunMetadata
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import TranscriptDigest, UserTurn
+from holdfast.run import answers
 from holdfast.run.transcript import append_items
 
 
@@ -22,8 +23,12 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
     """
     Begin with what a run left that is tried again: its words and what it did, never its approvals.
 
-    Whoever it worked for may approve as little here as in that one.
+    Whoever it worked for may approve as little here as in that one. Where it had been handed to an
+    agent whose words are withheld, and this one's are not, nothing of those is told here.
     """
+    if earlier.withheld and not state.withholds:
+        items = tuple(map(answers.redact_item, earlier.items))
+        earlier = earlier.with_(items=items, summary="", summarised_before=0)
     behind = TranscriptDigest(digest=earlier.origin)
     state = (
         state.with_(

@@ -12,10 +12,11 @@ from holdfast.contracts.state.effects import EffectRecord
 from holdfast.contracts.state.parts import Parts
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
-from holdfast.run import parts
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem
+from holdfast.run import answers, parts
 from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.sessions.messages import end_message, require_session
-from holdfast.run.transcript import build_continue_as_new_input, halt
+from holdfast.run.transcript import append_items, build_continue_as_new_input, halt
 
 
 def build_brief(given: SessionInput, run_id: str, *, regulated: bool) -> RunMetadata:
@@ -66,9 +67,12 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
     """
     Go on from where a session was left, as its agent is now and with nothing approved.
 
-    Its own budget is the lower of what it had and what it is opened with.
+    Its own budget is the lower of what it had and what it is opened with. What models said whose
+    words were withheld stays so, but for answers that are out.
     """
     left, begun = archived.state, require_session(state)
+    if left.withholds and not state.withholds:
+        left = _redact_conversation(left)
     was = require_session(left)
     session = was.copy_with(
         {
@@ -97,6 +101,21 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
         oversight=left.oversight.with_(requests=(), reviewed=(), releases=(), acknowledged=()),
         parts=Parts(tier_attempts=left.parts.tier_attempts, delegated=left.parts.delegated),
     )
+
+
+def _redact_conversation(left: RunState) -> RunState:
+    """Leave out what models said, but for answers that were given."""
+    given = {one.content for one in require_session(left).conversation if one.role == "assistant"}
+    said = left.conversation
+    items = tuple(_redact_item(item, given) for item in said.items)
+    empty = said.with_(items=(), head=said.sent, context_bytes=0, summary="", summarised_before=0)
+    return append_items(left.with_(conversation=empty), *items)
+
+
+def _redact_item(item: TranscriptItem, given: set[str]) -> TranscriptItem:
+    if isinstance(item, AssistantTurn) and not item.calls and item.text in given:
+        return item.with_(parts=())
+    return answers.redact_item(item)
 
 
 def leave_session(

@@ -1,5 +1,6 @@
 """What runs as the draft of another call: it may no more than when it is called."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.running import Runs
 from tests.sample import hold, lines, note, scripted, told
 from tests.workflows.test_known_effects import PLANNED, TWO
 from tests.workflows.test_permissions import policy
+from tests.workflows.test_retries import first_then, retried
 from tests.workflows.tiered import child, staffed, written
 
 
@@ -33,6 +35,21 @@ async def prepare(log: str, text: str) -> str:
 
 @tool(risk=Risk.WRITE_INTERNAL, draft="prepare")
 async def commit(log: str, text: str) -> str:
+    """Commit what was prepared in the other system."""
+    note(log, f"committed {text}")
+    return "committed"
+
+
+@tool(risk=Risk.DRAFT_ONLY, undo="discard", timeout=30)
+async def prepare_slowly(log: str, text: str) -> str:
+    """Prepare a draft in the other system, and take too long to say so."""
+    note(log, f"prepared {text}")
+    await asyncio.Event().wait()
+    return "never"
+
+
+@tool(risk=Risk.WRITE_INTERNAL, draft="prepare_slowly")
+async def commit_slowly(log: str, text: str) -> str:
     """Commit what was prepared in the other system."""
     note(log, f"committed {text}")
     return "committed"
@@ -200,6 +217,31 @@ async def test_a_lost_draft_is_not_made_again(memory_runs: MemoryRuns, tmp_path:
 
     assert [one.status for one in refused] == ["outcome_unknown", "denied"]
     assert lines(log) == ["prepared lost"]
+
+
+async def test_a_draft_that_its_run_ended_in_is_not_made_again(runs: Runs, tmp_path: Path) -> None:
+    """A run that is tried again may have left it in the other system."""
+    # BY-11 NR-06
+    log = tmp_path / "log"
+    same = call("commit_slowly", log=str(log), text="a")
+    app = scripted(
+        first_then([same], [same, told]),
+        tools=(commit_slowly, prepare_slowly),
+        policy=policy(
+            tmp_path,
+            "{id: d, effect: draft, match: {tools: [commit_slowly]}}",
+            "{id: ok, effect: allow, match: {tools: [prepare_slowly, discard]}}",
+        ),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(log)
+        await run.handle.terminate()
+        retry = await retried(runs, run)
+        result = await retry.result()
+
+    assert result.answer == "commit_slowly denied"
+    assert lines(log) == ["prepared a"]
 
 
 async def test_after_a_lost_part_no_draft_is_made_unasked(runs: Runs, tmp_path: Path) -> None:

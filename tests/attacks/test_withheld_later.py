@@ -1,0 +1,102 @@
+"""What was withheld stays so in what goes on later with an agent whose words nobody looks at."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from holdfast import Agent, App, Handoff
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
+from tests.control.guarded import on_word
+from tests.running import Runs
+from tests.sample import IMPATIENT, TOOLS
+from tests.sessions.talking import Talks
+from tests.workflows.test_handoffs import TRANSFER, later
+from tests.workflows.test_retries import BROKEN, first_then
+
+GUARDED = (
+    say("the secret is 5"),
+    calls(call("add", a=1, b=2), text="not to tell: secret"),
+)
+"""An answer that is sent back, and words beside a call."""
+
+
+def office(triage: Script, *billing: Reply) -> App:
+    """`triage`, at whose answers nobody looks, may hand over to `billing`, whose are looked at."""
+    return App(
+        agents=[
+            Agent(
+                name="triage",
+                instructions="Find out who can help.",
+                models=["scripted:triage"],
+                settings=IMPATIENT,
+                handoffs=[Handoff("billing", when="money questions")],
+            ),
+            Agent(
+                name="billing",
+                instructions="Answer what is about money.",
+                models=["scripted:billing"],
+                settings=IMPATIENT,
+                tools=TOOLS,
+                guardrails=[on_word("clean", "secret", "output")],
+            ),
+        ],
+        scripts={"triage": triage, "billing": later(*billing)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "again"),
+    [
+        pytest.param(BROKEN, {}, id="retry"),
+        pytest.param(say("It is charged."), {"turn": 4}, id="fork"),
+    ],
+)
+async def test_who_tries_a_run_again_that_was_handed_over_reads_nothing_withheld(
+    runs: Runs, last: Reply, again: dict[str, JsonValue]
+) -> None:
+    """It begins with the agent before the handoff; neither its model nor a query has the words."""
+    heard: list[str] = []
+
+    def listen(turn: ScriptTurn) -> Reply:
+        heard.append(str(turn.transcript))
+        return say("done")
+
+    notice = "tries it again" if not again else "takes its turn 4 anew"
+    app = office(first_then([TRANSFER], listen, notice=notice), *GUARDED, last)
+    async with runs.working(app):
+        run = await runs.start("triage", "charge order 7")
+        await run.result()
+        retry = await runs.start_with(
+            {"agent": "triage", "retry_of": {"run_id": run.handle.id, **again}}
+        )
+        result = await retry.result()
+        told = f"{await retry.transcript()} {await retry.handle.query('carryover')}"
+
+    assert result.answer == "done"
+    assert "secret" not in told + heard[0]
+    assert "charge order 7" in heard[0]
+
+
+async def test_a_session_that_opens_again_tells_nothing_withheld(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Its agent is the one before the handoff; an answer that was given is told, and read."""
+    heard: list[str] = []
+
+    def listen(turn: ScriptTurn) -> Reply:
+        heard.append(str(turn.transcript))
+        return TRANSFER if len(heard) == 1 else say("You are welcome.")
+
+    talks = Talks(runs, f"file:{tmp_path / 'archive'}")
+    async with talks.working(office(listen, *GUARDED, say("It is charged."))):
+        talk = talks.talk(agent="triage")
+        await talk.exchange("m-1", "charge order 7")
+        await talk.close()
+        await talk.exchange("m-2", "thanks")
+        told = str(await talk.ask("transcript"))
+        assert await talk.replayed() == 1
+
+    assert "secret" not in told + heard[-1]
+    assert "It is charged." in told
+    assert "It is charged." in heard[-1]
