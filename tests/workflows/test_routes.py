@@ -213,6 +213,21 @@ def test_a_routed_failure_moves_no_chain() -> None:
     assert routing.choose_model(after) == SMALL
 
 
+def test_a_route_is_left_for_two_turns_where_its_model_fails() -> None:
+    """Then it is tried again; that another model failed says nothing of it."""
+    # AD-04 FB-05
+    state = a_state(models=(SMALL, LARGE), routes=({"model": LARGE},))
+    failed = an_attempt().model_copy(update={"model": LARGE, "turn": 1})
+    other = failed.model_copy(update={"model": SMALL})
+    left = state.with_chain(attempts=(failed,))
+    so = a_reply(model=SMALL, stop="pause", text="so")
+    second = replies.after_model(left, so, NOW)
+    third = replies.after_model(second, so, NOW)
+
+    assert [routing.choose_model(one) for one in (left, second, third)] == [SMALL, SMALL, LARGE]
+    assert routing.choose_model(state.with_chain(attempts=(other,))) == LARGE
+
+
 @pytest.mark.parametrize(
     ("route", "said"),
     [
