@@ -28,6 +28,7 @@ from holdfast.contracts.transcript import (
     TranscriptView,
 )
 from holdfast.run import context, gates, requests
+from holdfast.run.limits.reservations import add_reservations
 from holdfast.run.sessions.carrying import carry_session
 from holdfast.run.tool_results import build_abort
 
@@ -111,11 +112,15 @@ def drop_candidate(state: RunState, by: str = "") -> RunState:
 
 
 def abort_open_calls(state: RunState, reason: str) -> RunState:
-    """Close the turn: calls that were open get an `aborted` result."""
+    """Close the turn: calls that were open get an `aborted` result, those that ran are booked."""
     if not state.calls:
         return state
-    results = tuple(call.result or build_abort(call.call, reason) for call in state.calls)
-    return append_items(state.with_(calls=()), build_tool_turn(state, results))
+    calls = tuple(
+        call.with_(result=call.result or build_abort(call.call, reason)) for call in state.calls
+    )
+    results = tuple(call.result for call in calls if call.result is not None)
+    ledger = add_reservations(state.with_(calls=calls))
+    return append_items(state.with_(calls=(), ledger=ledger), build_tool_turn(state, results))
 
 
 def build_tool_turn(state: RunState, results: tuple[ToolResult, ...]) -> ToolTurn:

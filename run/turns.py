@@ -23,7 +23,7 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, escalations, tool_calls, tool_results
 from holdfast.run.delegation import ceilings
 from holdfast.run.limits import budgets, fallback, loop_detection, plans, routing, tool_choice
-from holdfast.run.limits.reservations import add_reservations
+from holdfast.run.limits.reservations import add_reservations, book_ended_calls
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
 from holdfast.run.transcript import append_items, build_tool_turn
 
@@ -150,7 +150,8 @@ def after_tools(
 
     What it did stays known though the run has ended meanwhile, and closed its turn.
     """
-    ledger = state.ledger.with_(tool_calls=state.ledger.tool_calls + len(results))
+    ledger = book_ended_calls(state, batch, results)
+    ledger = ledger.with_(tool_calls=ledger.tool_calls + len(results))
     found = {result.call_id: result for result in results}
     ran = state.calls or batch
     unresolved = tuple(

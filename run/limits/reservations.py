@@ -8,6 +8,7 @@ nothing, nor does a draft of it.
 from decimal import Decimal
 
 from holdfast.contracts.budget import Ledger
+from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
@@ -17,10 +18,28 @@ from holdfast.run.tool_results import MAY_HAVE_RUN_STATUSES
 
 def add_reservations(state: RunState, *, without: str = "") -> Ledger:
     """Return what a run has used with what its turn's calls reserve; one may be left out."""
-    held = (one.cost for one in state.calls if _holds_cost(one) and one.call.call_id != without)
-    reserved = sum(held, Decimal(0))
-    ledger = state.ledger
-    return ledger.with_(call_cost=ledger.call_cost + reserved) if reserved else ledger
+    calls = tuple(call for call in state.calls if call.call.call_id != without)
+    return _book(state.ledger, calls)
+
+
+def book_ended_calls(
+    state: RunState, calls: tuple[CallState, ...], results: tuple[ToolResult, ...]
+) -> Ledger:
+    """Book calls that the end of no turn will: one broken off, and any once its turn is closed."""
+    found = {result.call_id: result for result in results}
+    ended = tuple(
+        call.with_(result=result)
+        for call in calls
+        if (result := found.get(call.call.call_id)) is not None
+    )
+    begun = sum((call.cost for call in ended if _was_broken_off(call)), Decimal(0))
+    ledger = state.ledger if state.calls else _book(state.ledger, ended)
+    return ledger.with_(call_cost=ledger.call_cost + begun) if begun else ledger
+
+
+def _book(ledger: Ledger, calls: tuple[CallState, ...]) -> Ledger:
+    cost = sum((call.cost for call in calls if _holds_cost(call)), Decimal(0))
+    return ledger.with_(call_cost=ledger.call_cost + cost) if cost else ledger
 
 
 def estimate_cost(verdicts: tuple[GuardrailVerdict, ...]) -> Decimal:
@@ -52,3 +71,8 @@ def _holds_cost(call: CallState) -> bool:
     if not call.guarded or call.drafting is not None:
         return False
     return call.result is None or call.result.status in MAY_HAVE_RUN_STATUSES
+
+
+def _was_broken_off(call: CallState) -> bool:
+    """Whether a call had begun that has come to nothing: what it cost by then nobody knows."""
+    return call.drafting is None and call.result is not None and call.result.status == "aborted"

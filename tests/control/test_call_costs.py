@@ -11,10 +11,15 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.usage import CallUsage
 from holdfast.guardrails import cost_estimation
 from holdfast.testing import call, calls, say, using
-from tests.control.guarded import ended, guarded
+from tests.control.guarded import ended, guarded, on_word
+from tests.control.test_steers_now import NOW
+from tests.control.test_stops import STOP, keep
 from tests.memory.runs import MemoryRuns
-from tests.sample import lines, scripted
+from tests.sample import TOOLS, lines, scripted
 from tests.workflows.delegating import FOUND, Findings, Question, ask, desk
+from tests.workflows.tiered import written
+
+HURRY = {"stopped": STOP, "broken off": NOW}
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["one turn", "several turns"])
@@ -163,3 +168,37 @@ async def test_what_calls_of_a_turn_cost_is_not_there_for_its_parts(
     assert spent is not None
     assert used.call_cost == Decimal("0.6")
     assert spent + used.call_cost <= Decimal("1.3")  # one model call beyond, at most
+
+
+@pytest.mark.parametrize("how", ["blocked", "stopped", "broken off"])
+async def test_what_ran_is_booked_however_its_turn_ends(
+    memory_runs: MemoryRuns, tmp_path: Path, how: str
+) -> None:
+    """Else a whole, or a session, could have such turns again and again and pay for none."""
+    # GR-20 BY-52
+    log = tmp_path / "log"
+    wanted = {
+        "blocked": [call("write", log=str(log), text=one) for one in ("a", "poison")],
+        "stopped": [call("keep", log=str(log), title=one) for one in "ab"],
+        "broken off": [call("hold", log=str(log))],
+    }
+    app = scripted(
+        [calls(*wanted[how]), say("done")],
+        tools=(*TOOLS, keep),
+        guardrails=[
+            cost_estimation(Decimal("0.60")),
+            on_word("clean", "poison", "pre_execution", on_trip="block"),
+        ],
+        budget=Budget(max_cost=Decimal("2.00")),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        if how != "blocked":
+            await written(log)
+            await run.signal("stop" if how == "stopped" else "steer", HURRY[how])
+            if how == "stopped":
+                Path(f"{log}.go").touch()
+        await run.result()
+        used = await run.query("usage", UsageReport)
+
+    assert used.call_cost == Decimal("0.6")
