@@ -32,8 +32,16 @@ async def open_session(run: RunContext, arguments: tuple[JsonValue, ...]) -> Non
     run.state = _build_state(given, AgentSnapshot.placeholder(given.agent), info)
     agent = await open_agent(given.agent, None, regulated=given.regulated)
     loaded = await _load(given)
+    left = loaded.archived
+    if (
+        left is not None
+        and left.state.brief.regulated
+        and not (given.regulated or agent.regulated)
+    ):
+        # Whoever opens it again need not say so: its agent must be fit for that all the same.
+        agent = await open_agent(given.agent, None, regulated=True)
     state = _build_state(given, agent, info)
-    run.state = state if loaded.archived is None else reopen_session(state, loaded.archived)
+    run.state = state if left is None else reopen_session(state, left)
 
 
 async def _load(given: SessionInput) -> LoadedSession:
