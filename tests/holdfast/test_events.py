@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from temporalio.client import WorkflowHistory
 
 from holdfast import HoldfastError, histories
-from holdfast.client.cursor import Cursor, shorten_execution
+from holdfast.client.cursor import MAX_CURSOR_CHARS, Cursor, shorten_execution
 from holdfast.client.event_data import (
     AnswerReleased,
     RunStarted,
@@ -263,8 +263,20 @@ async def test_words_that_guardrails_look_at_are_not_told_before_they_pass() -> 
 
 
 NO_CURSORS = (
-    *("", "x", "a.b", "a.b.1", "a.b.1.x", "a.b.1.2_", "a.b.-1.2", "a.b.1.²", "~a.b.1.2"),
-    "a.b.1.2_" * 9999,
+    *(
+        "",
+        "x",
+        "a.b",
+        "a.b.1",
+        "a.b.1.x",
+        "a.b.1.2_",
+        "a.b.-1.2",
+        "a.b.1.²",
+        "a.b.1.\u0661",
+        "~a.b.1.2",
+    ),
+    *("a.b.1.2_" * 9999, "a" * (MAX_CURSOR_CHARS - 5) + ".b.1.2"),
+    *("a.b.1234567890.2", "a.b.1.2~a.b.1.1.1.1234567890"),
 )
 
 
@@ -277,6 +289,16 @@ def test_what_is_no_cursor_is_refused_in_a_line(text: str) -> None:
     assert "is of no event of run 'r' that is kept: leave it out" in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
+
+
+def test_a_cursor_has_nothing_of_runs_that_have_ended() -> None:
+    """Neither what was told last of them nor how far a reply was told: it would grow and grow."""
+    # T-32
+    cursor = Cursor.parse("a.b.1.2_c.d.3.4~a.b.1.1.1.3", "r")
+
+    cursor.forget(["a"])
+
+    assert str(cursor) == "c.d.3.4"
 
 
 def test_the_page_names_every_type_and_field() -> None:

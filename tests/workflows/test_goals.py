@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import CheckReport
-from holdfast.contracts.guardrails import WITHHELD
+from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict
 from holdfast.contracts.state.run import RunState
 from holdfast.guardrails import secret_detection
 from holdfast.run.step import goals
@@ -70,9 +70,27 @@ def test_only_what_was_told_is_progress() -> None:
 def test_what_nobody_may_read_yet_is_withheld() -> None:
     """Where guardrails look at what is said, a status is no way around them."""
     # BY-19
-    held = noted(a_state(guardrails=(secret_detection().spec,)))
+    checks = tuple(on_word(name, "bad", "output").spec for name in ("quoting", "counting"))
+    held = noted(a_state(guardrails=(secret_detection().spec,), acceptance=checks))
+    found = GuardrailVerdict(
+        guardrail="quoting", subject="1", tripwire_triggered=True, reason="bad", quotes=True
+    )
+    counted = found.copy_with({"guardrail": "counting", "reason": "2 of 3", "quotes": False})
+    report = goals.build_report(held.with_answering(checked=(found, counted)))
 
-    assert goals.build_report(held).progress == WITHHELD
+    assert report.progress == WITHHELD
+    assert [check.found for check in report.done_when] == [WITHHELD, "2 of 3"]
+
+
+def test_the_last_words_on_progress_count_and_no_other_tools() -> None:
+    """Several in one turn: what is told is how far the run is now."""
+    # BY-19
+    later = a_call("report_progress", "c2", done="both", next="nothing")
+    other = a_call("plan", "c3", done="none", next="all")
+    said = asked_for(TOLD, later, other)
+    results = tuple(map(a_success, (TOLD, later, other)))
+
+    assert goals.note_progress(said, said.calls, results).progress == "done: both; next: nothing"
 
 
 @pytest.mark.parametrize("arguments", [{"done": 3, "next": "x"}, {"text": "x"}])
