@@ -119,8 +119,17 @@ def abort_open_calls(state: RunState, reason: str) -> RunState:
         call.with_(result=call.result or build_abort(call.call, reason)) for call in state.calls
     )
     results = tuple(call.result for call in calls if call.result is not None)
-    ledger = add_reservations(state.with_(calls=calls))
-    return append_items(state.with_(calls=(), ledger=ledger), build_tool_turn(state, results))
+    booked = state.with_(ledger=add_reservations(state.with_(calls=calls)))
+    return append_results(booked, results)
+
+
+def append_results(state: RunState, results: tuple[ToolResult, ...]) -> RunState:
+    """Put the results of all calls behind the turn that asked for them, and count what is read."""
+    turn, ledger = build_tool_turn(state, results), state.ledger
+    if state.agent.budget.max_result_chars is not None:
+        read = ledger.result_chars + len(turn.model_dump_json(exclude={"filled"}))
+        ledger = ledger.with_(result_chars=read)
+    return append_items(state.with_(calls=(), ledger=ledger), turn)
 
 
 def build_tool_turn(state: RunState, results: tuple[ToolResult, ...]) -> ToolTurn:

@@ -25,7 +25,7 @@ from holdfast.run.delegation import ceilings
 from holdfast.run.limits import budgets, fallback, loop_detection, plans, routing, tool_choice
 from holdfast.run.limits.reservations import add_reservations, book_ended_calls
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
-from holdfast.run.transcript import append_items, build_tool_turn
+from holdfast.run.transcript import append_items, append_results
 
 _RESULT_MARGIN_BYTES = 1_000
 """Commas and names between what is measured by itself."""
@@ -210,12 +210,8 @@ def close_turn_if_complete(state: RunState, now: datetime) -> RunState:
     ledger = add_reservations(state)
     for result in results:
         ledger = loop_detection.count_result(ledger, result)
-    turn = build_tool_turn(state, results)
-    if state.agent.budget.max_result_chars is not None:
-        read = ledger.result_chars + len(turn.model_dump_json(exclude={"filled"}))
-        ledger = ledger.with_(result_chars=read)
-    state = append_items(state.with_(calls=(), ledger=ledger), turn)
-    stop = loop_detection.check_failures(state.agent.budget, ledger)
+    state = append_results(state.with_(ledger=ledger), results)
+    stop = loop_detection.check_failures(state.agent.budget, state.ledger)
     return state if stop is None else escalations.give_up(state, stop, now)
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from holdfast import Budget
 from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.control import ModelFacts
 from holdfast.contracts.state.run import RunState
@@ -76,6 +77,20 @@ def test_what_a_call_did_is_known_though_its_run_has_ended(
 
     told = result.effects if answer is a_success else result.unresolved
     assert [effect.tool for effect in told] == ["write"]
+
+
+def test_what_results_bring_is_counted_however_their_turn_ends() -> None:
+    """The next message of a session reads them, though the work on this one ended in a turn."""
+    # BY-52
+    state = turns.after_tools(ruled(LOOK, WRITE), (a_success(LOOK),), NOW)
+    limited = state.agent.budget.with_changes(Budget(max_result_chars=9_000))
+    stop = Stop(reason="aborted", detail="", next_safe_action="")
+
+    ended = halt(state.with_(agent=state.agent.with_(budget=limited)), stop, NOW)
+
+    turn = ended.conversation.items[-1]
+    assert isinstance(turn, ToolTurn)
+    assert ended.ledger.result_chars == len(turn.model_dump_json(exclude={"filled"}))
 
 
 def test_a_turn_isnt_over_before_its_last_call() -> None:
