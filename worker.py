@@ -206,7 +206,7 @@ def build_activities(
         *(app.snapshots(), around.runs, prices, around.earlier_runs, tuple(app.policy.signals)),
         has_codec=around.has_codec,
     )
-    sessions = SessionActivities(around.archive, around.earlier_sessions)
+    sessions = SessionActivities(around.archive, around.earlier_sessions, encoded=around.has_codec)
     kept = FileArtifacts(found.home / "artifacts")
     place = WorkerExecutor(around.secrets.give, kept, around.own_files)
     tools = _build_tools(app, found, around, place)

@@ -33,9 +33,12 @@ MAX_READ_AT_ONCE = 32
 class SessionActivities:
     """Knows where sessions are kept."""
 
-    def __init__(self, archive: Archive | None, earlier: EarlierSessions) -> None:
+    def __init__(
+        self, archive: Archive | None, earlier: EarlierSessions, *, encoded: bool = False
+    ) -> None:
         self._archive = archive
         self._earlier = earlier
+        self._encoded = encoded
 
     @activity.defn
     async def load_session(self, asked: LoadSession) -> LoadedSession:
@@ -57,6 +60,11 @@ class SessionActivities:
         if session.agent != asked.agent:
             why = describe_other_agent(asked.session_id, session.agent, asked.agent)
             raise build_start_refusal(why)
+        if left.state.brief.regulated and not self._encoded:
+            raise build_start_refusal(  # what this returns would stand in history in plain
+                f"session {asked.session_id!r} is regulated, and this worker has no payload "
+                "codec: give its app one, App(codec=...)"
+            )
         return LoadedSession(archived=left)
 
     async def _find(self, session_id: str) -> ArchivedSession | None:

@@ -10,7 +10,7 @@ from holdfast import App, HostedTool
 from holdfast.connection import with_codec
 from holdfast.contracts.base import JsonObject
 from holdfast.testing import Script, say
-from tests.attacks.test_regulated import a_doctor
+from tests.attacks.test_regulated import MARK, a_doctor
 from tests.holdfast.test_client import Packed
 from tests.running import Runs
 from tests.sessions.talking import Talk, Talks
@@ -43,12 +43,14 @@ async def test_who_opens_it_again_need_not_say_that_it_is_regulated(
     unsaid: JsonObject = {"agent": "doctor", "idle_timeout": 1}
     again = Talk(client if hosted else runs.client, runs.queue, first.id, unsaid)
     async with talks.working(before):
-        assert await first.exchange("m-1", "hello") == "hello"
+        assert await first.exchange("m-1", MARK) == "hello"
         await first.close()
     async with talks.working(after):
         await again.say("m-2", "once more")
         with pytest.raises(WorkflowFailureError) as refused:
             await again.handle.result()
+        history = await again.handle.fetch_history()
 
     assert isinstance(refused.value.cause, ApplicationError)
     assert reason in refused.value.cause.message
+    assert not any(MARK.encode() in event.SerializeToString() for event in history.events)
