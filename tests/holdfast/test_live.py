@@ -14,9 +14,11 @@ from holdfast.client import Run as WatchedRun
 from holdfast.client.event_data import TextDelta, TextReset
 from holdfast.client.events import EventType, RunEvent
 from holdfast.client.live import LiveFeed
+from holdfast.connection import with_codec
 from holdfast.testing import call, say
 from holdfast.trace.reader import TraceReader
 from tests.adapters.provider_server import Break, ProviderServer
+from tests.holdfast.test_client import Packed
 from tests.running import Runs
 from tests.workflows.provider_words import CLAUDE, anthropic, text
 
@@ -193,8 +195,11 @@ async def test_whoever_comes_when_all_have_left_is_told_as_well(
         await started.result()
 
 
-async def test_a_tool_tells_how_far_it_is(runs: Runs) -> None:
-    """What it reports is told once, while it runs."""
+@pytest.mark.parametrize("coded", [False, True], ids=["plain", "through a codec"])
+async def test_a_tool_tells_how_far_it_is(runs: Runs, *, coded: bool) -> None:
+    """What it reports is told once, while it runs, to whoever can read it."""
+    # T-32
+    runs = Runs(with_codec(runs.client, Packed())) if coded else runs
     go_on = asyncio.Event()
 
     @tool(risk=Risk.READ_ONLY)

@@ -142,6 +142,20 @@ async def test_runs_are_listed_by_whose_they_are_and_what_they_wait_for(
     assert json.loads(found[2].out)[0]["pending"] == ["approval::send"]
 
 
+async def test_a_run_that_was_terminated_waits_for_nobody(client: Client, name: str) -> None:
+    """What it waited for stays with the server, which no worker told that it is over."""
+    # BY-64
+    words = ("list", "--tenant", name, "--failed", "--json")
+    async with worker.run_worker(client, APP):
+        await holdfast("run", "sender", "go", "--tenant", name, "--detach", "--id", name)
+        await waiting(name)
+    await client.get_workflow_handle(name).terminate()
+    while not (listed := json.loads((await holdfast(*words)).out)):  # visibility comes behind
+        pass
+
+    assert [(run["status"], run["pending"]) for run in listed] == [("terminated", [])]
+
+
 async def test_a_run_that_no_worker_has_begun_is_listed_with_its_agent(
     client: Client, name: str
 ) -> None:

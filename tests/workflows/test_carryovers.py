@@ -1,11 +1,26 @@
 """What a run leaves to one that tries it again: its words, and what it did. Pure."""
 
+from holdfast import Risk
 from holdfast.contracts.control import KnownEffect
+from holdfast.contracts.delegation.carryover import Carryover
+from holdfast.contracts.run import RunInput
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, Part, ToolTurn, UserTurn
-from holdfast.run import parts, replies
+from holdfast.run import parts, replies, turns
+from holdfast.run.earlier import retries
 from holdfast.run.parts import UNKNOWN_EFFECT
 from holdfast.run.transcript import append_items
-from tests.builders import NOW, a_call, a_reply, a_state, allowed, asked_for, ruled_upon
+from tests.builders import (
+    IDS,
+    NOW,
+    a_call,
+    a_reply,
+    a_state,
+    allowed,
+    an_agent,
+    asked_for,
+    ruled_upon,
+)
 
 
 def test_a_turn_that_a_model_was_not_done_with_becomes_words() -> None:
@@ -74,3 +89,54 @@ def test_a_call_that_had_not_begun_did_not_happen() -> None:
     assert fresh.known == ()
     assert isinstance(turn := fresh.items[-1], ToolTurn)
     assert [one.status for one in turn.results] == ["aborted", "aborted"]
+
+
+def again(left: Carryover, **asked: object) -> RunState:
+    """A run that tries again the one that left this."""
+    given = RunInput.model_validate({"agent": "it", "retry_of": {"run_id": "run-1"}, **asked})
+    run = retries.take_over_limits(given, left)
+    return retries.go_on_behind(turns.start_run(run, an_agent(), NOW, **IDS), left)
+
+
+BEFORE: dict[str, object] = {
+    "actor": "bea",
+    "earlier_actors": ["ann"],
+    "regulated": True,
+    "mode": "plan",
+    "stream": True,
+    "ceiling": {"max_steps": 3},
+    "without_risks": ["destructive"],
+}
+
+
+def test_whoever_tries_a_run_again_is_bound_as_it_was() -> None:
+    """By the law, a plan that nobody released, its ceiling, and all for whom it ever worked."""
+    # BY-16 HT-04
+    left = parts.build_carryover(a_state(run=BEFORE), (), {}, NOW)
+    state = again(left, actor="cal")
+    free = again(parts.build_carryover(a_state(), (), {}, NOW))
+
+    assert (state.brief.regulated, state.planning, state.brief.stream) == (True, True, True)
+    assert (state.brief.actor, state.brief.earlier_actors) == ("cal", ("ann", "bea"))
+    assert state.ceiling == left.ceiling
+    assert retries.take_over_limits(RunInput(agent="it", input="again"), left).regulated
+    assert state.brief.without_risks == (Risk.DESTRUCTIVE,)
+    assert (free.brief.regulated, free.planning) == (False, False)
+    assert not again(left, stream=False).brief.stream
+
+
+def test_a_run_that_is_tried_again_has_said_what_it_said() -> None:
+    """In its summary too; where that was withheld, and this run's isn't, nothing is told of it."""
+    # SM-05
+    reply = a_reply(a_call(), text="it is under the mat")
+    before = replies.after_model(a_state(), reply, NOW).with_conversation(
+        summary="all of it", summarised_before=1
+    )
+    left = parts.build_carryover(before, (), {}, NOW)
+    state, hidden = again(left), again(left.copy_with({"withheld": True}))
+
+    assert state.call_marks == before.call_marks != ()
+    assert (state.conversation.summary, state.conversation.summarised_before) == ("all of it", 1)
+    assert (hidden.conversation.summary, hidden.conversation.summarised_before) == ("", 0)
+    assert "mat" in str(state.conversation.items)
+    assert "mat" not in str(hidden.conversation.items)

@@ -5,13 +5,17 @@ from datetime import timedelta
 import pytest
 
 from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.control import Checkpoint, ProviderWait
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.signals import (
     ResolutionSignal,
 )
+from holdfast.contracts.state.phase import Stopping
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.contracts.usage import UsageMetrics
+from holdfast.guardrails import secret_detection
 from holdfast.run import escalations, tool_results, verdicts
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.transcript import append_items
@@ -176,7 +180,9 @@ def test_words_since_a_place_are_said_again() -> None:
     """Words of people, answers too, and constraints are said again; a plan and results aren't."""
     # BT-05
     calls = tuple(a_call("ask_user", f"q{at}", question=f"{at}?") for at in (1, 2))
-    steer, guidance = (UserTurn(text=one, origin=one) for one in ("steer", "guidance"))
+    steer, guidance, bound = (
+        UserTurn(text=one, origin=one) for one in ("steer", "guidance", "constraint")
+    )
     said = a_state()
     state = append_items(
         said,
@@ -191,6 +197,7 @@ def test_words_since_a_place_are_said_again() -> None:
             )
         ),
         guidance,
+        bound,
     )
 
     answer = UserTurn(text='Asked "1?", a person answered: the blue one', origin="guidance")
@@ -198,5 +205,80 @@ def test_words_since_a_place_are_said_again() -> None:
         steer,
         answer,
         guidance,
+        bound,
     )
     assert escalations.words_since(state, len(state.conversation.items)) == ()
+
+
+def test_a_run_that_is_stopped_ends_for_no_other_reason() -> None:
+    """What fails while it comes to its end asks nobody, and is not what it ended for."""
+    # BY-44
+    said = Stop(reason="stopped by a person", detail="enough", next_safe_action="none")
+    state = a_state().with_(phase=Stopping(stop=said))
+    again = state.with_approaches(checkpoint=Checkpoint(items=1, model_index=0))
+
+    assert escalations.give_up(state, STOP, NOW) == state
+    assert escalations.give_up(again, STOP, NOW) == again
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["told", "withheld"])
+def test_an_approach_came_as_far_as_it_did_itself(*, held: bool) -> None:
+    """What an earlier one did is no progress of it; an answer isn't quoted, nor what is held."""
+    # BT-05
+    state = a_state(guardrails=(secret_detection().spec,) if held else ())
+    earlier, call = a_call(call_id="c1"), a_call(call_id="c2")
+    state = append_items(
+        state,
+        AssistantTurn(model=MODEL, text="first", calls=(earlier,)),
+        ToolTurn(results=(a_success(earlier),)),
+    )
+    place = Checkpoint(items=len(state.conversation.items), model_index=0)
+    state = append_items(
+        state.with_approaches(checkpoint=place),
+        AssistantTurn(model=MODEL, text="second", calls=(call,)),
+        ToolTurn(results=(a_success(call),)),
+        AssistantTurn(model=MODEL, text="an answer"),
+    )
+
+    assert escalations.describe_approach(state, "it failed").partial_progress == (
+        f"1 calls succeeded; it said at last: {WITHHELD if held else 'second'}"
+    )
+
+
+def test_who_lets_a_run_go_on_begins_with_what_had_come_to_its_end() -> None:
+    """From the first model, with the tier once more; no retry is asked about twice."""
+    # FB-14
+    waits = ProviderWait(
+        model=MODEL, kind="overloaded", error="no room", since=NOW, until=LATER, tries=1
+    )
+    state = a_state()
+    ledger = state.ledger.model_copy(update={"retries": 4})
+    state = (
+        state.with_(ledger=ledger)
+        .with_chain(model_index=1, provider_state={"place": 1}, provider_wait=waits)
+        .with_parts(tier=2, tier_failure="no needle")
+    )
+
+    models, tiers, backtracks, failures = (
+        told(escalations.escalate(state, STOP, NOW, trigger), a_resolution("resume"))
+        for trigger in ("models", "tiers", "backtracks", "failures")
+    )
+
+    assert models.chain == a_state().chain
+    assert (models.parts, tiers.chain) == (state.parts, state.chain)
+    assert (tiers.parts.tier, tiers.parts.tier_failure) == (1, "")
+    assert backtracks.oversight.acknowledged == ("backtracks", "retries:4")
+    assert failures.oversight.acknowledged == ("failures",)
+
+
+def test_only_the_stop_of_a_tier_may_quote_a_model() -> None:
+    """It is told to nobody who may not read an answer."""
+    # BY-10
+    tiers, models = (
+        told(escalations.escalate(a_state(), STOP, NOW, trigger), a_resolution("abort")).stop
+        for trigger in ("tiers", "models")
+    )
+
+    assert tiers is not None
+    assert models is not None
+    assert (tiers.quotes, models.quotes) == (True, False)
