@@ -282,3 +282,21 @@ def test_only_the_stop_of_a_tier_may_quote_a_model() -> None:
     assert tiers is not None
     assert models is not None
     assert (tiers.quotes, models.quotes) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("failed", "granted", "left"), [(1, 0, True), (2, 0, False), (2, 1, True), (3, 1, False)]
+)
+def test_a_person_grants_one_more_approach_each_time(
+    failed: int, granted: int, *, left: bool
+) -> None:
+    """Behind the first and the one for which the run may go back itself."""
+    # BT-06
+    approach = escalations.describe_approach(a_state(), "it failed")
+    state = (
+        a_state(backtracking={"max_backtracks": 1})
+        .with_approaches(failed=(approach,) * failed)
+        .with_oversight(acknowledged=(escalations.BACKTRACKS,) * granted)
+    )
+
+    assert escalations.can_try_again(state) == left
