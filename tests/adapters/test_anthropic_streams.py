@@ -12,6 +12,7 @@ from holdfast.contracts.errors import ModelError
 from holdfast.contracts.model import ModelReply
 from tests.adapters import conversations as say
 from tests.adapters.anthropic_talk import found, searching, thinking
+from tests.adapters.dialects import PATIENCE
 from tests.adapters.provider_server import NO_JSON, NO_UTF8, Break, Breaking, ProviderServer
 from tests.adapters.rules.anthropic import AnthropicRules
 from tests.adapters.rules.strict import Event
@@ -49,6 +50,9 @@ RICH = message(
 )
 
 LONG_CALL = message(call("c1", {"order_id": 1234567890}), stop="tool_use")
+
+SILENCE = timedelta(seconds=1)
+"""Longer than a busy machine takes for what isn't meant to be silent."""
 
 
 def event(kind: str, **fields: object) -> Event:
@@ -174,7 +178,7 @@ async def test_broken_stream_is_an_error_of_its_kind(
     # SM-02, issue 3 item 6
     provider.answer(LONG_CALL, breaks=Break(how, after, last))
 
-    failure = await failing(AnthropicAdapter(timedelta(seconds=0.2)))
+    failure = await failing(AnthropicAdapter(SILENCE if how == "stall" else PATIENCE))
 
     assert failure.kind == kind
     assert failure.usage

@@ -12,6 +12,7 @@ from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelReply
 from tests.adapters import conversations as say
+from tests.adapters.dialects import PATIENCE
 from tests.adapters.provider_server import Break, Breaking, ProviderServer
 from tests.adapters.samples.openai_chat import WORDS, completion
 
@@ -318,7 +319,8 @@ async def test_reply_that_has_ended_counts(provider: ProviderServer, how: Breaki
     """What breaks behind the end of a reply costs its figures at most; it isn't paid again."""
     provider.answer(completion({"content": "ok"}), breaks=Break(how, after=3))
 
-    reply = await OpenAIChatAdapter(idle=timedelta(seconds=0.3)).respond(say.request(MODEL))
+    idle = timedelta(seconds=1) if how == "stall" else PATIENCE
+    reply = await OpenAIChatAdapter(idle=idle).respond(say.request(MODEL))
 
     assert (reply.text, reply.stop, reply.usage.estimated_cost) == ("ok", "end_turn", None)
 
