@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
 from holdfast.cli import main, standing
 from holdfast.client import Run
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE
-from holdfast.histories import fetch, read, render_export
+from holdfast.histories import HistoriesTooLarge, Room, fetch, read, render_export
 from holdfast.runner import build_replayer
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
@@ -188,3 +190,30 @@ def twinned(history: WorkflowHistory) -> WorkflowHistory:
                 asked["call_id"] = "twin"
             payload["data"] = base64.b64encode(json.dumps(said).encode()).decode()
     return WorkflowHistory.from_json(history.workflow_id, exported)
+
+
+def test_a_room_is_full_to_the_byte() -> None:
+    """What just fits is held, and nothing more."""
+    # TR-13
+    history = WorkflowHistory("it", [HistoryEvent(event_id=1)])
+    room = Room(2 * history.events[0].ByteSize())
+    room.take(history)
+    room.take(history)
+
+    with pytest.raises(HistoriesTooLarge):
+        room.take(history)
+
+
+@pytest.mark.parametrize(
+    ("started", "named"), [({"workflowId": "run-1"}, "run-1"), ({}, "file")], ids=["says", "old"]
+)
+def test_a_history_of_temporals_own_tools_says_whose_it_is(
+    tmp_path: Path, started: JsonObject, named: str
+) -> None:
+    """Where it was written by a server that doesn't say, it is called like its file."""
+    # OB-06
+    event = {"eventId": "1", "workflowExecutionStartedEventAttributes": started}
+    file = tmp_path / "file.json"
+    file.write_text(json.dumps({"events": [event]}), encoding="utf-8")
+
+    assert [one.workflow_id for one in read(file)] == [named]
