@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_serializer
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
 from holdfast.contracts.bounds import Count, Number
@@ -244,6 +244,11 @@ class ModelCall(Contract):
     tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
     left: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
     reserved: CallUsage = Field(default=CallUsage(), exclude_if=lambda used: used == CallUsage())
+
+    @field_serializer("reserved", when_used="json")
+    def _write_figures(self, reserved: CallUsage) -> JsonObject:
+        """Write what there is of it: each call has it in history that a budget limits."""
+        return reserved.model_dump(mode="json", exclude_defaults=True)
 
     def with_(self, **changes: Unpack[ModelCallChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from holdfast.contracts.model import ModelCall
+from holdfast.contracts.transcript import TranscriptDigest
 from holdfast.contracts.usage import MAX_PLAUSIBLE_TOKENS, CallUsage, UsageMetrics
 
 USAGES = st.builds(
@@ -89,3 +91,24 @@ def test_what_no_run_uses_adds_up(cost: str) -> None:
     assert (
         CallUsage.model_validate_json(total.model_dump_json()).input_tokens == MAX_PLAUSIBLE_TOKENS
     )
+
+
+@given(USAGES)
+def test_what_is_reserved_for_a_call_is_written_without_zeros(usage: UsageMetrics) -> None:
+    """Each call that a budget limits has it in history, and reads the same."""
+    # BY-70
+    reserved = CallUsage.of(usage)
+    call = ModelCall(
+        run_id="r",
+        turn=1,
+        model="m",
+        prefix="p",
+        items=(),
+        head=TranscriptDigest(),
+        reserved=reserved,
+    )
+
+    written = call.model_dump_json()
+
+    assert ModelCall.model_validate_json(written).reserved == reserved
+    assert '_tokens":0' not in written
