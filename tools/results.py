@@ -63,7 +63,9 @@ class Results(NamedTuple):
         )
 
     def _is_read_on(self) -> bool:
-        return self.artifacts.is_read_by(self.invocation.agent)
+        # Who reads what is loaded for a handoff isn't the agent of this call.
+        handed = self.invocation.purpose == "prepare"
+        return handed or self.artifacts.is_read_by(self.invocation.agent)
 
     def build_two_parts(self, content: bytes) -> ToolSuccess:
         """Build it of two parts: a model reads the short one, and the full one is kept apart."""

@@ -1,5 +1,6 @@
 """Handing a run to another agent, which goes on with it within what the sender might do. Pure."""
 
+import json
 from datetime import datetime
 from typing import NamedTuple
 
@@ -32,6 +33,9 @@ from holdfast.run.transcript import append_items, measure_context
 
 MAX_HANDOFFS = 20
 """So often agents hand a run to each other; the same few in turn are a loop long before."""
+
+
+_READING_TOOL = "read_result"
 
 
 class PreparedHandoff(NamedTuple):
@@ -130,11 +134,23 @@ def render_context(
             return said, ()
         case ToolFailure():
             return loaded.with_(call_id=call.call.call_id, name=call.call.name)
-        case ToolSuccess(cut=True, data=data, artifact=artifact):
-            where = f"; the whole is in {artifact.path}" if artifact is not None else ""
-            return f"{said}\n\nWhat was loaded begins so{where}:\n{data}", ("excerpt",)
+        case ToolSuccess(cut=True):
+            return f"{said}\n\n{_render_excerpt(loaded)}", ("excerpt",)
         case ToolSuccess(data=data):
             return _render_data(call, said, data)
+
+
+def add_cursor(
+    state: RunState, receiver: AgentSnapshot, words: str, loaded: ToolResult | None
+) -> str:
+    """Tell a receiver that can read on in this run's results where what was loaded goes on."""
+    data = loaded.data if isinstance(loaded, ToolSuccess) and loaded.cut else None
+    cursor = data.get("cursor") if isinstance(data, dict) else None
+    if cursor is None or not limit_receiver(state.agent, state.brief, receiver).find_tool(
+        _READING_TOOL
+    ):
+        return words
+    return f"{words}\n\n{_READING_TOOL} reads on with the cursor {cursor}"
 
 
 def add_constraints(
@@ -149,6 +165,18 @@ def add_constraints(
         return words, given
     told = f"{words}\n\nWhat {state.agent.name} had to keep to, and you have to:\n"
     return told + _render_list(bound), tuple(dict.fromkeys((*given, "constraints")))
+
+
+def _render_excerpt(loaded: ToolSuccess) -> str:
+    where = f"; the whole is in {loaded.artifact.path}" if loaded.artifact is not None else ""
+    match loaded.data:
+        case {"excerpt": str(text)}:
+            return f"What was loaded begins so{where}:\n{text}"
+        case {"excerpt": shown}:
+            text = json.dumps(shown, ensure_ascii=False)
+            return f"What was loaded begins so{where}:\n{text}"
+        case _:
+            return f"What was loaded can't be shown: {loaded.summary}"
 
 
 def _render_data(

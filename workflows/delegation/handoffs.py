@@ -12,6 +12,7 @@ from holdfast.run import tool_results
 from holdfast.run.delegation.handoffs import (
     PreparedHandoff,
     add_constraints,
+    add_cursor,
     build_load_denial,
     build_open_failure,
     build_record,
@@ -49,7 +50,8 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
         return build_open_failure(call, call.call.name, "this run has no such tool any more")
     if refusal := find_refusal(run.state, call):
         return refusal
-    told = render_context(run.state, call, await _load_context(run, call, delegation))
+    loaded = await _load_context(run, call, delegation)
+    told = render_context(run.state, call, loaded)
     if not isinstance(told, tuple):
         return told
     words, given = told
@@ -70,6 +72,7 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
     record = build_record(
         run.state, call, receiver.name, workflow.now(), given, delegation=delegation
     )
+    words = add_cursor(state, receiver, words, loaded)
     run.prepared = PreparedHandoff(receiver, record, words, loaded=bool(given))
     return build_success(call, record)
 
