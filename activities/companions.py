@@ -4,10 +4,12 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_RULING_REASON_CHARS
 from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import AuthorizeCalls
+from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.tools import ToolContract
 from holdfast.policy.case import CallContext, DraftVariant
+from holdfast.policy.engine import deny_above_ceiling
 from holdfast.policy.matching import find_forbidding_rule
 from holdfast.policy.rules import Policy
 from holdfast.policy.undoing import deny_invalid_arguments, rule_on
@@ -57,12 +59,16 @@ class Companions:
         # What an agent may not do by itself its run may do to take back what it did.
         facts = act.facts._replace(
             values=values, effect=effect, draft=None, variant=None, switches=(), lost=False
-        )._replace(without_risks=())
+        )._replace(ceiling=Ceiling())
         ruling = rule_on(CallContext(call, undo.contract, facts), act, self._policy)
         return ruling.with_(reason=clip_chars(ruling.reason, MAX_RULING_REASON_CHARS))
 
     def is_forbidden(self, companion: str | None, act: CallContext) -> bool:
-        """Whether the policy forbids what finds out about a call, or loads what it hands over."""
+        """
+        Whether what finds out about a call, or loads what it hands over, is forbidden.
+
+        Who finds out is part of its write; what loads is kept back by a ceiling as any tool is.
+        """
         finder = companion and self._registry.get(companion)
         if not finder:
             return False
@@ -72,4 +78,6 @@ class Companions:
         except ToolError:
             return True
         asked = CallContext(call, finder.contract, act.facts._replace(values=values))
+        if act.contract.receiver is not None and deny_above_ceiling(asked, self._policy):
+            return True
         return find_forbidding_rule(asked, self._policy) is not None

@@ -324,7 +324,7 @@ class PolicyActivities:
             metadata=asked.metadata,
             agent=asked.agent,
             path=asked.path,
-            without_risks=asked.without_risks,
+            ceiling=asked.ceiling,
             now=asked.now,
             environment=self._environment.environment,
             trust=asked.trust,

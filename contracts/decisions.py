@@ -26,7 +26,7 @@ from holdfast.contracts.calls import (
     fingerprint_effect,
 )
 from holdfast.contracts.control import UndoRuling
-from holdfast.contracts.delegation.ceilings import RisksWithout
+from holdfast.contracts.delegation.ceilings import Ceiling, RisksWithout, ToolsWithout
 from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.texts import clip_chars, cut_with_note, normalize_domain
 from holdfast.contracts.tools import Risk
@@ -271,11 +271,12 @@ class AuthorizeCalls(Contract):
     nobody knows whether they happened, `done` those of what other parts of the same work did;
     `lost` says that nobody knows all of that. While it is `planning` the run changes nothing,
     and then only by the tools that are `planned`.
-    `path` are the agents that this one works for. Of the classes `without_risks` nothing runs in
-    it. `execution` is that in which the approvals were given. `reviews` are those that were
-    approved and release what the calls do. `loads` are the tools that load what the receivers of
-    handoffs need, by those that hand over. `filled_bytes` is what calls of the same turn that were
-    decided before left out of theirs. `trust` is the least of what the model had read.
+    `path` are the agents that this one works for. Nothing of the names `without_tools` and the
+    classes `without_risks` runs in it. `execution` is that in which the approvals were given.
+    `reviews` are those that were approved and release what the calls do. `loads` are the tools
+    that load what the receivers of handoffs need, by those that hand over. `filled_bytes` is what
+    calls of the same turn that were decided before left out of theirs. `trust` is the least of
+    what the model had read.
     """
 
     run_id: str
@@ -283,6 +284,7 @@ class AuthorizeCalls(Contract):
     app: str = Field(default="", exclude_if=not_)
     agent: str
     path: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    without_tools: ToolsWithout = ()
     without_risks: RisksWithout = ()
     caller: Caller
     metadata: JsonObject = Field(default_factory=dict, exclude_if=not_)
@@ -308,6 +310,11 @@ class AuthorizeCalls(Contract):
     def with_(self, **changes: Unpack[AuthorizeCallsChange]) -> Self:
         """Return a copy with these fields changed."""
         return self.copy_with(changes)
+
+    @property
+    def ceiling(self) -> Ceiling:
+        """What agents before this one keep from it."""
+        return Ceiling(without_tools=self.without_tools, without_risks=self.without_risks)
 
 
 class Rulings(Contract):

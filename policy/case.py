@@ -12,8 +12,9 @@ from holdfast.contracts.approvals import ApprovalRecord
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Draft, ToolCall, fingerprint_effect
 from holdfast.contracts.decisions import Caller
+from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.switches import Switch
-from holdfast.contracts.tools import Risk, ToolContract
+from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import Trust
 from holdfast.policy.conditions import Undetermined, Variables, bind
 from holdfast.policy.rules import Authority
@@ -46,8 +47,8 @@ class DecisionFacts(NamedTuple):
     nothing, one whose plan is approved only by the tools that are `planned`. `sandbox` says
     whether the worker has one. `values` are the arguments as the tool will see them, with defaults
     filled in; without them, as the model wrote them. `effect` is what makes two calls do the same,
-    as `unresolved` and `done` name it. `path` are the agents that this one works for, of the
-    classes `without_risks` it may do nothing. `trust` is the least of what the model had read that
+    as `unresolved` and `done` name it. `path` are the agents that this one works for, `ceiling`
+    what any before it keeps from it. `trust` is the least of what the model had read that
     asked. `issuers` are those whose signatures count now,
     `authorities` what stands of that on which rules rest.
     """
@@ -72,7 +73,7 @@ class DecisionFacts(NamedTuple):
     effect: str = ""
     path: tuple[str, ...] = ()
     issuers: tuple[TrustedIssuer, ...] = ()
-    without_risks: tuple[Risk, ...] = ()
+    ceiling: Ceiling = Ceiling()
     authorities: tuple[Authority, ...] = ()
 
 

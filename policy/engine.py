@@ -50,12 +50,15 @@ def deny_switched_off(case: CallContext, _policy: Policy) -> Decision | None:
 
 def deny_above_ceiling(case: CallContext, _policy: Policy) -> Decision | None:
     """What those before an agent keep from all behind them it doesn't do; who gets work is cut."""
-    contract = case.contract
-    if contract.receiver is not None or contract.risk not in case.facts.without_risks:
+    contract, ceiling = case.contract, case.facts.ceiling
+    named = contract.name in ceiling.without_tools
+    risky = contract.receiver is None and contract.risk in ceiling.without_risks
+    if not (named or risky):
         return None
+    what = f"by {contract.name!r}" if named else f"that is {contract.risk}"
     return Deny(
         rule="ceiling",
-        reason=f"an agent behind others does nothing here that is {contract.risk}",
+        reason=f"an agent behind others does nothing here {what}",
         next_valid_actions=("say in your answer what is left to do", TELL_USER),
     )
 

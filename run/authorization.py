@@ -41,6 +41,7 @@ def build_input(
         app=state.agent.app,
         agent=state.agent.name,
         path=state.brief.path,
+        without_tools=state.brief.without_tools,
         without_risks=state.brief.without_risks,
         caller=build_caller(state.brief),
         metadata=state.brief.metadata,

@@ -116,7 +116,10 @@ def build_open_failure(call: CallState, receiver: str, reason: str) -> ToolFailu
 
 def build_load_denial(call: CallState, name: str) -> ToolFailure:
     """Build the result of a handoff for which nothing may be loaded."""
-    reason = f"the policy forbids {name!r}, which loads what the other agent needs"
+    reason = (
+        f"the policy forbids {name!r}, or a ceiling keeps it back, which loads what the other "
+        "agent needs"
+    )
     return ToolFailure.of(call.call, "denied", "permission_denied", reason, "go on yourself")
 
 
