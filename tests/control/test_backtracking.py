@@ -24,9 +24,16 @@ from tests.sample import lines
 from tests.workflows.tiered import written
 
 
-@pytest.mark.parametrize("most", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        pytest.param(Backtracking(), 3, id="as it is"),
+        pytest.param(Backtracking(max_backtracks=0), 0, id="none"),
+        pytest.param(Backtracking(max_backtracks=1), 1, id="one"),
+    ],
+)
 async def test_a_run_tries_so_many_times_more_and_no_more(
-    memory_runs: MemoryRuns, most: int
+    memory_runs: MemoryRuns, limits: Backtracking, most: int
 ) -> None:
     """max_backtracks=3 is 4 attempts: 4 plans, 4 executions, and a result that has them all."""
     # BT-01 BT-04 BT-06
@@ -35,9 +42,7 @@ async def test_a_run_tries_so_many_times_more_and_no_more(
         number = round_of(turn)
         return say(f"approach {number}" if turn.without_tools else f"bad {number}")
 
-    async with memory_runs.working(
-        backtracking(hopeless, backtracking=Backtracking(max_backtracks=most))
-    ):
+    async with memory_runs.working(backtracking(hopeless, backtracking=limits)):
         run = await memory_runs.start("it")
         result = await run.result()
         histories = await memory_runs.stories(run)
@@ -150,6 +155,25 @@ async def test_the_models_begin_anew(memory_runs: MemoryRuns) -> None:
         "scripted:1",
     ]
     assert states[-2:] == [{}, {"chain": "x"}]
+
+
+async def test_a_provider_forgets_an_approach(memory_runs: MemoryRuns) -> None:
+    """What one kept of a dead approach isn't shown to it again, whichever model answers."""
+    # BT-05
+    states: list[object] = []
+
+    def keeping(turn: ScriptTurn) -> Reply:
+        states.append(dict(turn.provider_state))
+        words = f"approach {round_of(turn)}" if turn.without_tools else "bad"
+        return Reply(text=words, provider_state={"chain": words})
+
+    limits = Backtracking(max_backtracks=1)
+    async with memory_runs.working(backtracking(keeping, backtracking=limits)):
+        run = await memory_runs.start("it")
+        result = await run.result()
+
+    assert states == [{}, {"chain": "approach 1"}, {}, {"chain": "approach 2"}]
+    assert result.provider_state is None
 
 
 async def test_words_said_to_a_dead_approach_are_not_lost(

@@ -59,7 +59,7 @@ async def test_a_dead_end_leads_back(memory_runs: MemoryRuns, reason: str) -> No
     def lost(turn: ScriptTurn) -> Reply:
         if turn.without_tools:
             return say("an approach")
-        if round_of(turn) > 1:
+        if round_of(turn) > 1 and turn.transcript[-1].kind == "tool":
             return say("good")
         place = "here" if reason == LOOP else str(turn.number)
         return call("look" if reason == LOOP else "find", **{WORDS[reason]: place})
