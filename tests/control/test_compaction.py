@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Agent, App, Budget, Triggers
+from holdfast import Agent, App, Backtracking, Budget, Triggers
 from holdfast.contracts.base import JsonObject
 from holdfast.run.context import SUMMARY_PROMPT
 from tests.adapters.provider_server import ProviderServer
+from tests.control.approaches import good
 from tests.control.controlled import (
     asked,
     asked_models,
@@ -201,6 +202,32 @@ async def test_what_a_person_answered_outlives_summaries(
         assert "Which lamp?" in said(provider, place)
         assert said(provider, place).count("a person answered: the blue one") == 1
     assert (len(histories) > 2) == (events == 1)
+
+
+async def test_a_summary_goes_with_its_approach(
+    memory_runs: MemoryRuns, provider: ProviderServer
+) -> None:
+    """What stood for turns of a dead approach stands for nothing in the next one."""
+    # BT-05
+    for one in (
+        *(
+            reply(text("left")),
+            reply(flood(1)),
+            reply(flood(2), text("On I go. " * 120), tokens=NEAR),
+        ),
+        *(reply(text("It went past the lamp."), tokens=NEAR), reply(text("bad"))),
+        *(reply(text("right")), reply(text("good"))),
+    ):
+        provider.answer(one)
+    app = an_app(acceptance=[good], backtracking=Backtracking(max_backtracks=1))
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", GOAL)
+        result = await run.result()
+
+    shown = ["past the lamp" in said(provider, place) for place in range(7)]
+    assert shown == [place == 4 for place in range(7)]
+    assert all(GOAL in said(provider, place) for place in range(7))
+    assert result.answer == "good"
 
 
 async def test_what_a_provider_keeps_is_taken_from_a_summary_too(

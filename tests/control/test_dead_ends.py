@@ -6,6 +6,7 @@ from holdfast import Backtracking, Budget
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.approaches import EXCEEDED, backtracking, purposes, round_of, seen
 from tests.control.controlled import asked, asked_to_resolve, resolve, stopped, why
+from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 
 
@@ -47,6 +48,32 @@ async def test_an_approach_may_mend_its_answer_first(
 
     assert purposes(*histories) == ["plan", *["execute"] * answers] * 2
     assert (len(result.attempts), why(result).reason) == (2, EXCEEDED)
+
+
+async def test_each_approach_may_say_otherwise(memory_runs: MemoryRuns) -> None:
+    """The tries that an output guardrail leaves an answer begin anew with each approach."""
+    # BT-05
+
+    def rude(turn: ScriptTurn) -> Reply:
+        if turn.without_tools:
+            return say("an approach")
+        heard = turn.transcript[-1].kind == "user" and "never say" in seen(turn)[-200:]
+        return say("good" if heard and round_of(turn) == 2 else "bad")
+
+    app = backtracking(
+        rude,
+        acceptance=[on_word("no_worse", "worse", "output")],
+        guardrails=[on_word("no_bad", "bad", "output", on_trip="retry")],
+        max_output_retries=1,
+        backtracking=Backtracking(max_backtracks=1),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        result = await run.result()
+        histories = await memory_runs.stories(run)
+
+    assert purposes(*histories) == ["plan", "execute", "execute"] * 2
+    assert (result.answer, len(result.attempts)) == ("good", 1)
 
 
 LOOP, FAILING = "loop detected: same tool, same args", "max_consecutive_failures (3) reached"
