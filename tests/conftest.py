@@ -25,7 +25,7 @@ from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_adapters_at, serving
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
+from tests.running import PatientQueries, Runs
 
 # How long an example takes depends on who else uses the machine, and says nothing about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -136,7 +136,9 @@ async def skipping_server() -> AsyncGenerator[WorkflowEnvironment]:
 
 @pytest.fixture
 def client(server: WorkflowEnvironment) -> Client:
-    return server.client
+    config = server.client.config()
+    config["interceptors"] = [PatientQueries()]
+    return Client(**config)
 
 
 @pytest.fixture(scope="session")

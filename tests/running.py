@@ -12,7 +12,14 @@ from uuid import uuid4
 from pydantic import JsonValue
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-from temporalio.client import Client, WorkflowHandle, WorkflowHistory
+from temporalio.client import (
+    Client,
+    Interceptor,
+    OutboundInterceptor,
+    QueryWorkflowInput,
+    WorkflowHandle,
+    WorkflowHistory,
+)
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
@@ -47,6 +54,24 @@ def growing_pauses() -> Iterator[float]:
     """How long to wait between questions, in seconds: each costs two processes CPU."""
     for number in count():
         yield min(0.02 * number, MAX_PAUSE)
+
+
+class PatientQueries(Interceptor):
+    """Has a client ask up to three times: a worker was killed, or the machine has much to do."""
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        return _PatientQueries(next)
+
+
+class _PatientQueries(OutboundInterceptor):
+    async def query_workflow(self, input: QueryWorkflowInput) -> object:
+        for _ in range(0 if input.rpc_timeout else 2):
+            try:
+                return await super().query_workflow(input)
+            except RPCError as error:
+                if error.status not in GIVEN_UP:
+                    raise
+        return await super().query_workflow(input)
 
 
 class AnyRun(ABC):
@@ -172,12 +197,6 @@ class Run(AnyRun):
         """Ask; who asks the same again, with no word to the run in between, waits for longer."""
         pauses = self._pauses.setdefault(f"{name} {arguments}", growing_pauses())
         await asyncio.sleep(next(pauses))
-        for _ in range(2):
-            try:
-                return await self.handle.query(name, args=arguments, result_type=answer)
-            except RPCError as error:  # perhaps with a worker that was killed
-                if error.status not in GIVEN_UP:
-                    raise
         return await self.handle.query(name, args=arguments, result_type=answer)
 
     async def execution(self) -> str | None:
@@ -245,6 +264,7 @@ class Runs:
             self.client.service_client.config.target_host,
             data_converter=self.client.data_converter,
             identity=identity,
+            interceptors=[PatientQueries()],
         )
 
     @asynccontextmanager

@@ -1,6 +1,6 @@
 """A sandbox to attack, and what it must not touch."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -49,10 +49,15 @@ def workspace(sandbox_home: Path, invocation: ToolInvocation) -> Path:
 def attack(sandbox: Sandbox, invocation: ToolInvocation) -> Attack:
     """Run code in the sandbox, and return its result."""
 
-    async def attacked(code: str = "", tool: Tool = hostile.run, **more: JsonValue) -> JsonValue:
+    async def attacked(
+        code: str = "",
+        tool: Tool = hostile.run,
+        admit: Callable[[], Awaitable[None]] = admitted,
+        **more: JsonValue,
+    ) -> JsonValue:
         arguments = {"code": code} if code else more
         call = invocation.model_copy(update={"arguments": arguments})
-        return from_json(await sandbox.run(tool, call, lambda _: None, nobody, admitted))
+        return from_json(await sandbox.run(tool, call, lambda _: None, nobody, admit))
 
     return attacked
 

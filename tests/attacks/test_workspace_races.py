@@ -61,12 +61,18 @@ async def test_calls_that_swap_things_beside_those_who_work_on_the_workspace(
     # BT-05
     run, workspaces = invocation.first_execution_run_id, Workspaces(sandbox_home)
     first = workspaces.snapshot(run)
+    ready = asyncio.Barrier(3)
+
+    async def admit() -> None:
+        await ready.wait()
+
     racing = [
         asyncio.create_task(
-            attack(SWAPPING.format(seed=seed, seconds=SECONDS, outside=str(outside)))
+            attack(SWAPPING.format(seed=seed, seconds=SECONDS, outside=str(outside)), admit=admit)
         )
         for seed in (1, 2)
     ]
+    await admit()  # no sandbox starts in a workspace that is being restored
     ways: tuple[Callable[[], object], ...] = (
         lambda: workspaces.snapshot(run),
         lambda: workspaces.digest(run),
