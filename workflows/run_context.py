@@ -14,6 +14,7 @@ from holdfast.contracts.budget import Budget
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.journal import AuditEvent
+from holdfast.contracts.sessions.archive import OPENED
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
@@ -257,10 +258,18 @@ def publish_status(run: RunContext) -> None:
 
 
 def publish_summary(state: RunState) -> None:
-    """Say what the run is where runs are listed, unless its starter has."""
-    summary, said = _summarise(state), workflow.info().raw_memo.get(SUMMARY)
-    if said is None or said.data != workflow.payload_converter().to_payload(summary).data:
-        workflow.upsert_memo({SUMMARY: summary})
+    """Say what the run is where runs are listed, and how often a session was opened."""
+    wanted: dict[str, str | int] = {SUMMARY: _summarise(state)}
+    if state.session is not None:
+        wanted[OPENED] = state.session.opened
+    said, converter = workflow.info().raw_memo, workflow.payload_converter()
+    fresh = {
+        name: value
+        for name, value in wanted.items()
+        if name not in said or said[name].data != converter.to_payload(value).data
+    }
+    if fresh:
+        workflow.upsert_memo(fresh)
 
 
 def _summarise(state: RunState) -> str:

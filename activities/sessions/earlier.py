@@ -2,19 +2,24 @@
 
 from collections.abc import AsyncGenerator
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.common.v1 import WorkflowExecution as NamedExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryFailedError
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowExecutionStatus,
+    WorkflowQueryFailedError,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import Execution
 from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
-from holdfast.contracts.sessions.archive import ArchivedSession
+from holdfast.contracts.sessions.archive import OPENED, ArchivedSession
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 
 _OVER = {
@@ -34,27 +39,23 @@ NEVER_BEGAN = "never began"
 _NEVER_TAKEN = "before WorkflowTaskStarted"
 """What a server says of an execution that was over before any worker took it."""
 
+_MAX_DIGITS = 10
+
 _MAX_REMEMBERED = 100_000
 """Executions that have left nothing; when there are more, it begins anew."""
 
 
-class ListedExecution(Protocol):
-    """An execution in a list of the server."""
+class Opening(NamedTuple):
+    """
+    An execution of a session in a list of the server, when it began, and how it ended.
 
-    @property
-    def run_id(self) -> str:
-        """What the server calls it."""
-        ...
+    It is of the time that the session was opened by this `number`; 0 where it doesn't say so.
+    """
 
-    @property
-    def start_time(self) -> datetime:
-        """When it began."""
-        ...
-
-    @property
-    def status(self) -> WorkflowExecutionStatus | None:
-        """How it ended, if it has."""
-        ...
+    run_id: str
+    start_time: datetime
+    status: WorkflowExecutionStatus | None
+    number: int = 0
 
 
 class EarlierSessions(Protocol):
@@ -99,14 +100,24 @@ class TemporalEarlierSessions:
                 f"{query} AND ExecutionStatus {status} 'Failed'", limit=limit
             )
         ]
-        found.sort(key=lambda one: one.start_time, reverse=True)
-        return tuple(
-            Execution(session_id, one.run_id)
+        listed = [
+            Opening(one.run_id, one.start_time, one.status, await self._read_number(one))
             for one in found
-            if one.run_id != own
-            and one.run_id not in self._never_taken
-            and knows_more(one, archived)
-        )
+            if one.run_id != own and one.run_id not in self._never_taken
+        ]
+        asked = (one for one in listed if knows_more(one, archived))
+        latest = sorted(asked, key=order_opening, reverse=True)
+        return tuple(Execution(session_id, one.run_id) for one in latest)
+
+    async def _read_number(self, one: WorkflowExecution) -> int:
+        """Return how often its session was opened by then; 0 where it doesn't say so."""
+        said = one.raw_info.memo.fields.get(OPENED)
+        if said is None:
+            return 0
+        codec = self._client.data_converter.payload_codec
+        [read] = [said] if codec is None else await codec.decode([said])
+        plain = read.data.isdigit() and len(read.data) < _MAX_DIGITS
+        return int(read.data) if plain else 0  # its starter may have written anything
 
     async def _is_over(self, execution: Execution) -> bool:
         """Whether it is over and wasn't continued, as the server itself says: lists are late."""
@@ -167,18 +178,36 @@ class TemporalEarlierSessions:
         return not await has_begun(self._client, execution)
 
 
-def knows_more(one: ListedExecution, archived: ArchivedSession | None) -> bool:
+def order_opening(one: Opening) -> tuple[bool, int, datetime]:
+    """
+    Say which of two executions is the later one, whatever clock the server went by meanwhile.
+
+    One that goes on, as a late list has it, may not have said yet by which opening. What has ended
+    without saying so never began.
+    """
+    return _may_say_later(one), one.number, one.start_time
+
+
+def knows_more(one: Opening, archived: ArchivedSession | None) -> bool:
     """
     Whether an execution may know more than what was archived of its session.
 
-    None that began before that does, though a late list may lack the one that was archived; and
-    that one only where it went on, for a message that came meanwhile, and was ended from outside.
+    None of an earlier opening does, nor one that began before that, though a late list may lack
+    the one that was archived; and that one only where it went on, for a message that came
+    meanwhile, and was ended from outside.
     """
     if archived is None:
         return True
     if one.run_id == archived.execution:
         return one.status is not WorkflowExecutionStatus.COMPLETED
+    known = archived.state.session.opened if archived.state.session else 0
+    if not _may_say_later(one) and one.number != known:
+        return one.number > known
     return one.start_time > archived.closed_at
+
+
+def _may_say_later(one: Opening) -> bool:
+    return not one.number and one.status is WorkflowExecutionStatus.RUNNING
 
 
 async def describe_execution(client: Client, execution: Execution) -> WorkflowExecutionInfo:
@@ -187,7 +216,7 @@ async def describe_execution(client: Client, execution: Execution) -> WorkflowEx
 
     The SDK would read its search attributes too, which may be labelled falsely.
     """
-    named = WorkflowExecution(workflow_id=execution.run_id, run_id=execution.id)
+    named = NamedExecution(workflow_id=execution.run_id, run_id=execution.id)
     request = DescribeWorkflowExecutionRequest(namespace=client.namespace, execution=named)
     found = await client.workflow_service.describe_workflow_execution(request)
     return found.workflow_execution_info

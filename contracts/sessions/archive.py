@@ -6,6 +6,9 @@ from holdfast.contracts.base import Contract, Inbound
 from holdfast.contracts.sessions.messages import ConversationTurn
 from holdfast.contracts.state.run import RunState
 
+OPENED = "opened"
+"""The memo of an execution that says how often its session was opened by then."""
+
 
 class ArchivedSession(Contract):
     """

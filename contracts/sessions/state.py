@@ -57,7 +57,7 @@ class SessionState(Contract):
     six bytes of the digests of the latest message ids in Base64, eight characters each. `totals`
     is what ended messages used, `worked` the seconds of work on them. `conversation` begins at
     `first_offset`; what is before `archived` is in the archive too. Once it is `closing`, which is
-    why, it ends when nothing waits.
+    why, it ends when nothing waits. It was `opened` so many times, this one among them.
     """
 
     agent: str
@@ -81,6 +81,7 @@ class SessionState(Contract):
     first_offset: int = 0
     archived: int = 0
     closing: str | None = None
+    opened: int = Field(default=1, exclude_if=lambda number: number == 1)
 
     def with_(self, **changes: Unpack[SessionStateChange]) -> Self:
         """Return a copy with these fields changed."""

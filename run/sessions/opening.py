@@ -83,6 +83,7 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
             "idle_timeout": begun.idle_timeout,
             "idle_since": begun.idle_since,
             "closing": None,
+            "opened": was.opened + 1,
         }
     )
     regulated = state.brief.regulated or left.brief.regulated

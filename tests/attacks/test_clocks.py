@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import pytest
 from temporalio.bridge.proto.workflow_commands import ContinueAsNewWorkflowExecution
+from temporalio.client import WorkflowExecutionStatus
 
 from holdfast import Budget
+from holdfast.activities.sessions.earlier import Opening, knows_more, order_opening
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.decisions import Decided
@@ -21,11 +23,14 @@ from holdfast.testing import call, say
 from tests.asking import in_run
 from tests.attacks.test_old_approvals import about, deciding
 from tests.builders import NOW, a_call, a_proof, a_record, a_state, allowed
+from tests.contracts.talks import ARCHIVED
 from tests.memory.execution import Execution
 from tests.memory.runs import MemoryRuns
 from tests.policy.hearings import TRUST
 from tests.policy.test_signed_signals import ANY, hears, said, token, trusting
-from tests.sample import scripted
+from tests.running import Runs
+from tests.sample import scripted, told
+from tests.sessions.talking import Talks
 
 
 async def test_a_clock_that_is_set_while_a_decision_waits_makes_it_good_for_no_longer() -> None:
@@ -133,3 +138,57 @@ async def test_a_clock_that_is_set_between_two_executions_wedges_no_run(
 
     assert result.status == status
     assert len(stories) > 1
+
+
+CLOSED = WorkflowExecutionStatus.COMPLETED
+AHEAD = Opening("ahead", NOW + HOUR, CLOSED, 1)
+SET_BACK = Opening("set back", NOW, CLOSED, 2)
+
+
+def test_a_session_was_left_by_who_opened_it_last_whatever_the_clock_said() -> None:
+    """An earlier one that seems to be later would bring back what was said and done before it."""
+    # SE-04
+    goes_on = Opening("goes on", NOW - HOUR, WorkflowExecutionStatus.RUNNING)
+    never_began = Opening("never began", NOW + YEARS, WorkflowExecutionStatus.TERMINATED)
+
+    found = sorted((never_began, AHEAD, goes_on, SET_BACK), key=order_opening, reverse=True)
+
+    assert [one.run_id for one in found] == ["goes on", "set back", "ahead", "never began"]
+
+
+@pytest.mark.parametrize(
+    ("one", "knows"),
+    [
+        pytest.param(AHEAD, False, id="opened before"),
+        pytest.param(Opening("next", NOW - HOUR, CLOSED, 3), True, id="opened since"),
+        pytest.param(Opening("never", NOW + HOUR, CLOSED), False, id="it never began"),
+    ],
+)
+def test_what_was_archived_gives_way_to_no_earlier_opening(one: Opening, *, knows: bool) -> None:
+    """Nor does a later one by a clock that was set back give way to it."""
+    # SE-04
+    state = ARCHIVED.state
+    assert state.session is not None
+    again = state.session.copy_with({"opened": 2})
+    kept = ARCHIVED.model_copy(
+        update={"state": state.with_(session=again), "execution": "set back", "closed_at": NOW}
+    )
+
+    assert knows_more(one, kept) is knows
+
+
+async def test_the_server_lists_by_which_opening_a_session_was_left(runs: Runs) -> None:
+    """Each execution says so itself, whatever its starter does."""
+    # SE-04
+    talks = Talks(runs)
+    async with talks.working(scripted(told, max_history_events=1)):
+        talk = talks.talk()
+        for number in range(3):
+            await talk.exchange(f"m-{number}", "hi")
+            await talk.exchange(f"n-{number}", "hi")
+            await talk.close()
+    query = f"WorkflowId = '{talk.id}'"
+    listed = [one async for one in runs.client.list_workflows(query)]
+
+    memos = {(await one.memo()).get("opened") for one in listed}
+    assert memos == {1, 2, 3}

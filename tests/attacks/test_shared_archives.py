@@ -1,9 +1,8 @@
 """One archive for workers of several namespaces: ids are chosen in each, and each has its own."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
@@ -11,7 +10,7 @@ from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.callers import Execution
 from holdfast.activities.sessions.archive import DirectoryArchive
-from holdfast.activities.sessions.earlier import knows_more
+from holdfast.activities.sessions.earlier import Opening, knows_more
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.contracts.sessions.archive import ArchivedPage, ArchivedSession, LoadSession
 from tests.asking import asked_by_run
@@ -61,14 +60,6 @@ async def test_no_session_of_another_namespace_is_opened_or_replaced(tmp_path: P
     assert PAGE.model_dump_json() in pages
 
 
-class Listed(NamedTuple):
-    """An execution as the server lists it."""
-
-    run_id: str
-    start_time: datetime
-    status: WorkflowExecutionStatus
-
-
 @pytest.mark.parametrize(
     ("execution", "minutes", "ended", "asked"),
     [
@@ -86,7 +77,8 @@ def test_what_was_archived_gives_way_to_what_knows_more(
     """No late list brings a session back to before it was archived, and no archive to before."""
     # SE-04 SE-06
     began = ARCHIVED.closed_at + timedelta(minutes=minutes)
-    one = Listed(execution, began, WorkflowExecutionStatus[ended])
+    number = 2 if execution == "later" else 1
+    one = Opening(execution, began, WorkflowExecutionStatus[ended], number)
 
     assert knows_more(one, ARCHIVED) is asked
     assert knows_more(one, None)
