@@ -209,7 +209,7 @@ def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryo
     proofs = {state.conversation.sent.digest, state.conversation.head.digest} - {""}
     if not state.withholds or query.digest in proofs:
         return left
-    items = tuple(map(redact_item, left.items))
+    items = tuple(redact_item(item, _find_told_origins(state)) for item in left.items)
     return left.with_(items=items, summary="", summarised_before=0, recorded=(), redacted=True)
 
 
@@ -226,13 +226,18 @@ def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> Transcri
 def _redact_items(state: RunState) -> tuple[TranscriptItem, ...]:
     if not state.withholds:
         return state.conversation.items
-    told = frozenset[str]() if state.brief.withheld else PEOPLE_ORIGINS
+    told = _find_told_origins(state)
     answered = state.answering.answer is not None and not state.brief.withheld
     released = len(state.conversation.items) - 1 if answered else None
     return tuple(
         _without_parts(item) if place == released else redact_item(item, told)
         for place, item in enumerate(state.conversation.items)
     )
+
+
+def _find_told_origins(state: RunState) -> frozenset[str]:
+    """Return whose words are told where answers are withheld: a part's goal may quote its whole."""
+    return frozenset() if state.brief.withheld else PEOPLE_ORIGINS
 
 
 def _without_parts(item: TranscriptItem) -> TranscriptItem:

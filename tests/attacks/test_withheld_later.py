@@ -6,8 +6,10 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import Agent, App, Handoff
+from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from tests.control.guarded import on_word
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import IMPATIENT, TOOLS
 from tests.sessions.talking import Talks
@@ -100,3 +102,32 @@ async def test_a_session_that_opens_again_tells_nothing_withheld(
     assert "secret" not in told + heard[-1]
     assert "It is charged." in told
     assert "It is charged." in heard[-1]
+
+
+async def test_what_a_part_leaves_tells_nothing_withheld(memory_runs: MemoryRuns) -> None:
+    """Its goal quotes what its whole had to keep to, and so the answer that was sent back."""
+    goal = "Say what order 7 cost."
+    app = App(
+        agents=[
+            Agent(
+                name="desk",
+                instructions="Answer.",
+                models=["scripted:desk"],
+                guardrails=[on_word("clean", "secret", "output")],
+                handoffs=[Handoff("billing", when="money questions", return_expected=True)],
+            ),
+            Agent(name="billing", instructions="Bill.", models=["scripted:billing"]),
+        ],
+        scripts={
+            "desk": [say("the secret is 5"), call("transfer_to_billing", goal=goal), say("done")],
+            "billing": [say("29 euros")],
+        },
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("desk")
+        result = await run.result()
+        left = await run.part("1-billing").query("carryover", Carryover)
+
+    assert result.answer == "done"
+    assert left.redacted
+    assert "secret" not in str(left)
