@@ -12,6 +12,7 @@ from holdfast.contracts.approvals import (
     Request,
     Review,
 )
+from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import escape_invisible, one_line, shorten
 from holdfast.run.summaries import escape_markdown, render_code
@@ -212,7 +213,8 @@ class _ReviewText:
 
     @property
     def line(self) -> str:
-        return review_line(self.request.subject, self.request.reason)
+        reason = WITHHELD if self.request.quotes else self.request.reason
+        return review_line(self.request.subject, reason)
 
     @property
     def markdown(self) -> str:

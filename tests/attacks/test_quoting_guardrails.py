@@ -129,22 +129,25 @@ async def test_no_guardrail_tells_those_who_watch_what_it_refuses(runs: Runs) ->
 
 
 async def test_who_reviews_is_told(runs: Runs) -> None:
-    """Who is asked reads the reason with the answer; an event says only that somebody is asked."""
+    """Who is asked reads the reason with the answer; all else says only that somebody is asked."""
     # SM-05 T-07
     async with runs.working(
         App(agents=[agent("it", quoting(on_trip="ask"))], scripts={"bad": lambda _: say(BAD)})
     ):
         run = await runs.start("it")
         (request,) = await run.asked()
+        waits_for = (await run.status()).waits_for
         await decided(run, request, "reject", "not this")
         result = await run.result()
+        timers = [event.user_metadata for event in (await run.handle.fetch_history()).events]
         watched = Watched(runs.client, run.handle.id)
         events = [one.model_dump_json() async for one in watched.events()]
 
     assert request.kind == "review"
     assert (request.text, BAD.upper() in request.reason) == (BAD, True)
     assert result.status == "blocked"
-    assert said(f"{events}{result}") == []
+    assert waits_for[0].startswith("req-1 · review of guardrail:careless")
+    assert said(f"{events}{result}{waits_for}{[one.summary for one in timers]}") == []
 
 
 @pytest.mark.parametrize(
