@@ -151,8 +151,17 @@ itself, which may quote them, `untrusted` what tools, files and providers' own t
 """
 
 
+_OWN_PARTS = frozenset[PartKind]({"text", "call", "reasoning"})
+"""What a model put out by itself."""
+
+
 def rate_trust(item: TranscriptItem) -> Trust:
-    """Say how far what stands in an item may be believed."""
+    """
+    Say how far what stands in an item may be believed.
+
+    A provider's own tool may have brought anything, also where the reply has its call alone: some
+    providers never say what it found.
+    """
     match item:
         case UserTurn(origin="goal" | "message" | "steer" | "guidance"):
             return "trusted"
@@ -161,7 +170,7 @@ def rate_trust(item: TranscriptItem) -> Trust:
         case UserTurn():
             return "semi_trusted"
         case AssistantTurn(parts=parts):
-            foreign = any(part.kind in ("hosted_result", "other") for part in parts)
+            foreign = any(part.kind not in _OWN_PARTS for part in parts)
             return "untrusted" if foreign else "semi_trusted"
         case ToolTurn(results=results):
             return "trusted" if all(result.by_person for result in results) else "untrusted"

@@ -11,6 +11,7 @@ from holdfast.contracts.guardrails import Subject
 from holdfast.contracts.transcript import (
     AssistantTurn,
     Part,
+    PartKind,
     ToolTurn,
     TranscriptItem,
     UserTurn,
@@ -32,7 +33,11 @@ FOUND = ToolTurn(results=(a_success(a_call()),))
 ANSWERED = ToolTurn(
     results=(ToolSuccess(call_id="c1", name="ask_user", summary="blue", by_person=True),)
 )
-HOSTED = AssistantTurn(model="m", text="so", parts=(Part(kind="hosted_result", text="page"),))
+
+
+def spoken(*kinds: PartKind) -> AssistantTurn:
+    """A turn of these pieces."""
+    return AssistantTurn(model="m", text="so", parts=tuple(Part(kind=kind) for kind in kinds))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +52,10 @@ HOSTED = AssistantTurn(model="m", text="so", parts=(Part(kind="hosted_result", t
         pytest.param(UserTurn(text="so", origin="notice"), "semi_trusted", id="notice"),
         pytest.param(UserTurn(text="no", origin="constraint"), "semi_trusted", id="constraint"),
         pytest.param(AssistantTurn(model="m", text="so"), "semi_trusted", id="model"),
-        pytest.param(HOSTED, "untrusted", id="a provider's own tool"),
+        pytest.param(spoken("reasoning", "text", "call"), "semi_trusted", id="its own pieces"),
+        pytest.param(spoken("text", "hosted_result"), "untrusted", id="a provider's own tool"),
+        pytest.param(spoken("hosted_call", "text"), "untrusted", id="one that shows no result"),
+        pytest.param(spoken("other", "text"), "untrusted", id="what nobody knows"),
         pytest.param(FOUND, "untrusted", id="result"),
         pytest.param(
             ToolTurn(results=(*ANSWERED.results, *FOUND.results)), "untrusted", id="of both"
@@ -65,11 +73,11 @@ def test_what_was_read_is_as_good_as_the_worst_of_it() -> None:
     """What isn't at hand any more may have been anything; a part has its goal from an agent."""
     # BY-24
     begun = a_state()
-    spoken = append_items(begun, AssistantTurn(model="m", text="so"))
+    said = append_items(begun, spoken())
 
     assert begun.trust == "trusted"
-    assert spoken.trust == "semi_trusted"
-    assert append_items(spoken, FOUND).trust == "untrusted"
+    assert said.trust == "semi_trusted"
+    assert append_items(said, FOUND).trust == "untrusted"
     assert a_state(run={"path": ["whole"]}).trust == "semi_trusted"
     assert begun.with_conversation(origin="0" * 64).trust == "untrusted"
     assert begun.with_conversation(summary="they spoke").trust == "untrusted"
