@@ -196,12 +196,16 @@ def digest_of(call: CallState, result: ToolResult) -> str:
 def _without_committed_drafts(
     state: RunState, calls: tuple[CallState, ...], found: dict[str, ToolResult]
 ) -> Iterator[Effect]:
-    """Leave out drafts that are committed now: they aren't there any more to be taken back."""
+    """
+    Leave out drafts that are committed now: they aren't there any more to be taken back.
+
+    Of a commit whose answer was lost nobody knows that, so its draft may be there.
+    """
     committed = {
         call.call.call_id
         for call in calls
         if call.draft is not None and (result := found.get(call.call.call_id)) is not None
-        if result.status in MAY_HAVE_RUN_STATUSES
+        if result.status == "ok"
     }
     for effect in state.effects.done:
         if effect.part or effect.call is None or effect.call.call_id not in committed:

@@ -250,6 +250,32 @@ async def test_a_draft_is_taken_back_unless_it_was_committed(
     assert result.compensation.not_undone == ()
 
 
+@tool(risk=Risk.WRITE_EXTERNAL, draft="sketch", undo="retract", rollback="retract it", timeout=2)
+async def publish_never(log: str, text: str) -> str:
+    """Publish a text, but for a line that goes dead before anybody hears of it."""
+    raise ConnectionError("the line went dead")
+
+
+async def test_a_draft_is_taken_back_where_nobody_knows_of_its_commit(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """It may lie there as before: what is taken back of the commit doesn't take it along."""
+    # GR-13
+    log = str(tmp_path / "log")
+    script = [call("publish_never", log=log, text="x"), say("bad")]
+    watch = on_word("no_bad", "bad", "output", on_trip="block")
+    app = scripted(script, tools=[*TOOLS, publish_never, sketch], guardrails=[watch])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        (request,) = await run.asked()
+        await decided(run, request, "approve")
+        result = await run.result()
+
+    assert lines(log) == ["sketched x", "retracted x", "unsketched x"]
+    assert result.compensation is not None
+    assert len(result.compensation.undone) == 2
+
+
 @tool(risk=Risk.DRAFT_ONLY, undo="unsketch", timeout=2)
 async def sketch_unheard(log: str, text: str) -> str:
     """Make a sketch of the text, and lose the answer."""
