@@ -26,11 +26,19 @@ from holdfast.contracts.transcript import (
     TranscriptDigest,
     TranscriptItem,
     TranscriptView,
+    UserTurn,
 )
 from holdfast.run import context, gates, requests
 from holdfast.run.limits.reservations import add_reservations
 from holdfast.run.sessions.carrying import carry_session
 from holdfast.run.tool_results import build_abort
+
+LAST_WORDS_REQUEST = UserTurn(
+    text="No further turn is allowed, and no tool can be called any more. Sum up for whoever "
+    "reads the result: what was done and found out, what is missing, what you would do next.",
+    origin="notice",
+)
+"""What a model is told that sums up when its steps are used up; its answer is no turn."""
 
 
 def append_items(state: RunState, *items: TranscriptItem) -> RunState:
@@ -49,7 +57,11 @@ def cut_before_turn(state: RunState, turn: int) -> RunState:
     Raises InvalidInput where there was none, or where its transcript lacks one since.
     """
     said, taken = state.conversation, state.turns_taken
-    places = [at for at, item in enumerate(said.items) if isinstance(item, AssistantTurn)]
+    places = [
+        at
+        for at, item in enumerate(said.items)
+        if isinstance(item, AssistantTurn) and said.items[at - 1] != LAST_WORDS_REQUEST
+    ]
     if turn > taken:
         raise InvalidInput(f"it has no turn {turn}: its models took {taken}")
     if len(places) < taken:

@@ -7,22 +7,16 @@ from holdfast.contracts.model import ModelPurpose, ModelReply
 from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.transcript import UserTurn
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import answers, replies, turns
 from holdfast.run.limits import budgets
-from holdfast.run.transcript import append_items, halt
-
-_REQUEST = UserTurn(
-    text="No further turn is allowed, and no tool can be called any more. Sum up for whoever "
-    "reads the result: what was done and found out, what is missing, what you would do next.",
-    origin="notice",
-)
+from holdfast.run.transcript import LAST_WORDS_REQUEST, append_items, halt
 
 
 def request_closing(state: RunState) -> RunState:
     """Ask the model for its last words."""
-    return state if state.conversation.items[-1:] == (_REQUEST,) else append_items(state, _REQUEST)
+    asked = state.conversation.items[-1:] == (LAST_WORDS_REQUEST,)
+    return state if asked else append_items(state, LAST_WORDS_REQUEST)
 
 
 def after_closing(state: RunState, reply: ModelReply, now: datetime) -> RunState:

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.control import Effect, RetryOf
 from holdfast.contracts.errors import InvalidInput
@@ -18,6 +19,7 @@ from holdfast.contracts.tools import HostedTool
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import parts, replies, turns
 from holdfast.run.earlier import recorded_results, retries
+from holdfast.run.limits import closing
 from holdfast.run.transcript import cut_before_turn
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
@@ -114,6 +116,18 @@ def test_there_has_to_be_such_a_turn(turn: int, lacks: int, why: str) -> None:
     state = after_two_turns()
     with pytest.raises(InvalidInput, match=why):
         cut_before_turn(state.with_conversation(items=state.conversation.items[lacks:]), turn)
+
+
+def test_last_words_at_a_limit_are_no_turn() -> None:
+    """A run that summed up goes on from the turn that is named, and not from the one behind it."""
+    # BY-46
+    state = after_two_turns()
+    limits = state.agent.budget.with_changes(Budget(max_steps=2))
+    state = closing.request_closing(state.with_(agent=state.agent.with_(budget=limits)))
+    state = closing.after_closing(state, a_reply(text="Two of five are done."), NOW)
+
+    assert [item.kind for item in cut_before_turn(state, 1).conversation.items] == ["user"]
+    assert len(cut_before_turn(state, 2).conversation.items) == 3
 
 
 otherwise = partial(first_then, notice="went on from here")
