@@ -39,7 +39,7 @@ from holdfast.adapters.catalogue import PriceList
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.app import App, load_app
 from holdfast.client.archiving import sweep_runs
-from holdfast.connection import CREDENTIALS, connect, find_secrets, require_codec, with_codec
+from holdfast.connection import CREDENTIALS, build_client, connect, find_secrets, require_codec
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.switches import SWITCHES
@@ -137,7 +137,7 @@ async def run_worker(
         raise AppError(f"queue {task_queue!r} is that of the kill switch: choose another")
     async with AsyncExitStack() as stack:
         switches = await stack.enter_async_context(_keep_switches(client, switches_name))
-        client = with_codec(client, app.codec)
+        client = await build_client(client, app.codec)
         around = _build_surroundings(app, found, client, switches, archive)
         flaw = await stack.enter_async_context(
             _run_sandbox_worker(client, app, task_queue, found, around)

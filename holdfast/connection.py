@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
-from temporalio.service import TLSConfig
+from temporalio.service import RPCError, TLSConfig
 
+from holdfast.contracts.bounds import MAX_BLOB_BYTES
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import one_line
@@ -64,6 +67,24 @@ def with_codec(client: Client, codec: PayloadCodec | None) -> Client:
     config = client.config()
     config["data_converter"] = _convert_with(codec)
     return Client(**config)
+
+
+async def build_client(client: Client, codec: PayloadCodec | None) -> Client:
+    """
+    Return the client with which a worker of an app with this codec, if any, serves runs.
+
+    Raises AppError where the server takes less than they send, which would hold them for ever.
+    """
+    asked = DescribeNamespaceRequest(namespace=client.namespace)
+    with suppress(RPCError):  # it may not say
+        found = await client.workflow_service.describe_namespace(asked)
+        most = found.namespace_info.limits.blob_size_limit_error
+        if 0 < most < MAX_BLOB_BYTES:
+            raise AppError(
+                f"the server takes payloads of {most:,} bytes at most, and runs send "
+                f"{MAX_BLOB_BYTES:,}: set limit.blobSize.error of the server to that"
+            )
+    return with_codec(client, codec)
 
 
 def require_codec(client: Client, users: Collection[str]) -> bool:
