@@ -1,18 +1,21 @@
 """Words for what can't be undone: a task that has them waits for a person, or ends."""
 
+from itertools import islice
+
 from holdfast.contracts.patterns import Pattern, encode_text
+from holdfast.guardrails.detectors.asking import is_asked_for
 from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
 from holdfast.guardrails.detectors.normalize import fold_confusables
+from holdfast.guardrails.detectors.reading import read_text
 
 REASON = "Destructive operation requires human approval"
 
 _STORES = r"(?:table|database|schema|column|index|view|tablespace|user|role|collection|keyspace)"
 _NAME = r"[\w.\"`]+"
-_ARTICLES = r"(?:(?:the|my|our|this|that|a|whole|entire|hard)\s+)*"
 _LINE = r"[^\n]{0,200}"
-_DISKS = r"(?:disks?|drives?|partitions?|volumes?)"
-_OVER = r"(?:\s*(?:[.,;:!?]|$)|\s+(?:and|of|on|in|at|to|with|before|now|then|for|please)\b)"
-"""Behind the last word of a name."""
+_VALUE = r"(?:null|true|false|'[^'\n]*'|\"[^\"\n]*\"|[\w.]+(?:\s*[*+/\-]\s*[\w.]+)?)"
+
+_SET = rf"{_NAME}\s*=\s*{_VALUE}"
 
 _DATABASES = (
     rf"\bdrop\s+{_STORES}\s+(?:if\s+exists\s+)?{_NAME}",
@@ -20,51 +23,75 @@ _DATABASES = (
     rf"\btruncat(?:e|es|ing)\s+(?:the\s+)?{_NAME}\s*(?:;|\scascade\b|\stables?\b)",
     r"\bdelete\s+from\s+[\w.\"`\[\]]+",
     rf"\bdrop\s+(?:the\s+)?{_STORES}\s+[\"'`]{_NAME}",
-    r"\b(?:flushall|flushdb|dropdatabase)\b",
+    rf"\bupdate\s+{_NAME}\s+set\s+{_SET}(?:\s*,\s*{_SET})*\s*(?:;|['\"`]?\s*$)",
+    r"\b(?:flushall|flushdb|dropdatabase|dropdb|dropuser|mysqladmin\s+(?:-\S+\s+)*drop)\b",
+    r"\.delete_?many\(\s*(?:\{\s*\})?\s*\)|\.remove\(\s*\{\s*\}\s*\)|\bdb\.\w+\.drop\(",
+    rf"\bkafka-topics\b{_LINE}--delete\b|\betcdctl\s+{_LINE}\bdel\b|\bconsul\s+kv\s+delete\b",
 )
 _FILES = (
-    r"\brm\s+(?:--?[\w=/\-]+\s+)*-(?:[a-z]*[rf]|-recursive|-force)",
+    r"\brm\s+(?:--?[\w=/\-]+\s+)*-(?:[a-z]*[rf]|-recursive|-force)|\brm\s+\S{0,200}[*/]",
     rf"\brmdir\s+/s|\bdel\s+(?:/[a-z]\s+)*/[sfq]\b|\brd\s+/s|\bremove-item\b{_LINE}-recurse",
-    rf"\bfind\b{_LINE}\s-delete\b|\bshred\s+-|\bshutil\.rmtree\b|\brimraf\b",
+    rf"\bfind\b{_LINE}\s-(?:delete\b|exec\s+rm\b)|\bxargs\s+(?:-\S+\s+)*rm\b",
+    r"\bshred\s+-|\bshutil\.rmtree\b|\brimraf\b|\bremove-(?:ad|az|vm|mailbox)\w*",
     rf"\bmkfs(?:\.\w+)?\b|\bdd\b{_LINE}\bof=/dev/|>\s*/dev/(?:sd|nvme|hd|vd|disk)",
-    rf"\b(?:re)?format(?:s|ting)?\s+{_ARTICLES}(?:[a-z]:|{_DISKS}{_OVER})",
-    r"\bwipefs\b|\bdiskpart\b|\bblkdiscard\b",
+    r"\b(?:re)?format\s+(?:the\s+)?(?:[a-z]:|/dev/)|\bformat-volume\b|\bclear-(?:disk|content)\b",
+    r"\bwipefs\b|\bdiskpart\b|\bblkdiscard\b|\bcipher\s+/w|\bvssadmin\s+delete\b",
+    r"\b(?:lv|vg|pv)remove\b|\b(?:zfs|zpool)\s+destroy\b|\bcryptsetup\s+(?:luks)?erase\b",
+    rf"\btruncate\s+(?:-\S+\s+)*(?:-s\s*0|--size[= ]0)\b|\brsync\b{_LINE}\s--delete\b",
+    r"(?:^|\n)\s*(?::\s*)?>\s*[/~.\w]\S|\buserdel\s+(?:-\w+\s+)*\w|\bcrontab\s+-r\b",
+    r"\becho\s+(?:-n\s+)?(?:''|\"\")\s*>\s*\S|\bnpm\s+unpublish\b",
 )
 _REPOSITORIES = (
     r"\bforc(?:e|es|ing|ed)[\s\-]?push|\bpush(?:es|ing)?\s+(?:\w+\s+){0,4}(?:by|with)\s+force\b",
-    r"\bpush\b[^\n;]{0,200}\s(?:--force\b|-f\b|--force-with-lease\b|--mirror\b)",
+    r"\bpush\b[^\n;]{0,200}\s(?:--force\b|-f\b|--force-with-lease\b|--mirror\b|--delete\b|\+\w)",
     r"\bgit\s+(?:reset\s+--hard|clean\s+-[a-z]*f|branch\s+-d\b|filter-(?:branch|repo)\b)",
-    r"\brewrit(?:e|es|ing)\s+(?:the\s+)?(?:git\s+)?history\b",
+    r"\bgit\s+(?:stash\s+(?:clear|drop)|checkout\s+--\s+\.|restore\s+\.|reflog\s+expire)",
+    r"\bgit\s+push\s+\S+\s+:\S|\b(?:gh|glab)\s+repo\s+delete\b",
+    r"\brewrit(?:e|es|ing)\s+(?:the\s+)?(?:git\s+)?history\b|\bhistory\s+of\b[^\n.]{0,60}rewritten\b",
 )
 _INFRASTRUCTURE = (
     r"\b(?:terraform|tofu|pulumi|terragrunt|cdk|vagrant|sls)\s+(?:[\w\-=]+\s+){0,3}destroy\b",
     rf"\bterraform\s+apply\b{_LINE}-destroy\b",
     r"\b(?:kubectl|oc|helm|docker|podman)\s+(?:[\w\-]+\s+){0,3}(?:delete|uninstall|prune|rmi?)\b",
+    r"\bdocker[\s\-]compose\s+down\s+(?:-\S+\s+)*(?:-v|--volumes)\b|\beksctl\s+delete\b",
     r"\baws\s+s3\s+r[bm]\b|\baws\s+[\w\-]+\s+(?:delete|terminate)-\w+",
-    rf"\bgsutil\s+(?:-\w+\s+)*r[bm]\b|\b(?:gcloud|az)\s+{_LINE}\bdelete\b",
+    rf"\baws\s+s3\s+sync\b{_LINE}--delete\b|\bvault\s+(?:[\w\-]+\s+){{0,2}}(?:delete|destroy)\b",
+    rf"\bgsutil\s+(?:-\w+\s+)*r[bm]\b|\b(?:gcloud|az|ibmcloud|oci|doctl)\s+{_LINE}\bdelete\b",
+    r"\b(?:heroku|fly|flyctl)\s+apps?[:\s]destroy\b|\bcurl\s+[^\n]{0,200}-x\s*delete\b",
     r"\b(?:shutdown\s+(?:-[hrp]|/[srp]|now)|poweroff|halt\s+-)",
 )
-_WORDS = (
-    r"\b(?:factory[\s\-]reset|nuke)\s+(?:the|my|our|all|this|every)\b",
-    rf"\b(?:wip|eras)(?:e|es|ing)\s+{_ARTICLES}(?:phones?|laptops?|computers?|tablets?)\b",
-)
 
-_FORMS = (*_DATABASES, *_FILES, *_REPOSITORIES, *_INFRASTRUCTURE, *_WORDS)
+_FORMS = (*_DATABASES, *_FILES, *_REPOSITORIES, *_INFRASTRUCTURE)
 _PATTERN = Pattern("|".join(f"(?:{form})" for form in _FORMS))
 
-_QUESTION = Pattern(
-    r"\s*(?:please\s+)?(?:(?:explain|describe|document)\s+(?:how|what|why|when)|"
-    r"what\s+(?:does|do|is|happens)|how\s+(?:does|do|is)|why|when\s+(?:does|is))\s"
-    r"[^,;:.?!\n]*[?.]?\s*",
-    any_case=True,
-)
-_GOES_ON = Pattern(r"\s(?:and|then|or|but)\s", any_case=True)
-"""Where more than a question is asked."""
+_MAX_AROUND = 160
+"""How many characters around a command say whether it is one, or talk of one."""
+
+_MAX_COMMANDS = 100
+"""Who names so many commands that destroy is taken to mean them."""
+
+_SENTENCE = Pattern(r"[a-z0-9)\]][\"'`]?[.!?;]\s|\n")
+"""Where a sentence ends in front of a command."""
 
 
 def is_destructive(text: str) -> bool:
     """Whether a task names an operation that destroys what nobody can bring back."""
     plain = fold_confusables(text)
-    if _QUESTION.fits(plain) and not _GOES_ON.found_in(plain):
+    return _has_command(plain) or asks_to_destroy(plain)
+
+
+def _has_command(plain: str) -> bool:
+    if not _PATTERN.found_in(encode_text(plain)):
         return False
-    return _PATTERN.found_in(encode_text(plain)) or asks_to_destroy(plain)
+    starts = [span.start for span in islice(_PATTERN.spans_in(plain), _MAX_COMMANDS)]
+    return len(starts) == _MAX_COMMANDS or any(_is_meant(plain, start) for start in starts)
+
+
+def _is_meant(plain: str, at: int) -> bool:
+    """Whether a command is to be run: others are explained, forbidden or looked for."""
+    before = plain[max(0, at - _MAX_AROUND) : at]
+    begin = max((span.end for span in _SENTENCE.spans_in(before)), default=0)
+    lead = before[begin:]
+    words = read_text(lead + plain[at : at + _MAX_AROUND])
+    place = len(read_text(lead).words)
+    return place >= len(words.words) or is_asked_for(words, place)

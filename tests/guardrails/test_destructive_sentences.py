@@ -4,6 +4,12 @@ import pytest
 
 from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
 from holdfast.guardrails.detectors.destruction import is_destructive
+from tests.guardrails.more_sentences import (
+    FIFTH_DESTRUCTIVE,
+    FIFTH_HARMLESS,
+    FOURTH_DESTRUCTIVE,
+    FOURTH_HARMLESS,
+)
 from tests.guardrails.sentences import (
     SECOND_DESTRUCTIVE,
     SECOND_HARMLESS,
@@ -126,6 +132,8 @@ MAX_WRONG = 2
         pytest.param(DESTRUCTIVE, HARMLESS, id="first"),
         pytest.param(SECOND_DESTRUCTIVE, SECOND_HARMLESS, id="second"),
         pytest.param(THIRD_DESTRUCTIVE, THIRD_HARMLESS, id="third"),
+        pytest.param(FOURTH_DESTRUCTIVE, FOURTH_HARMLESS, id="fourth"),
+        pytest.param(FIFTH_DESTRUCTIVE, FIFTH_HARMLESS, id="fifth"),
     ],
 )
 def test_sentences_are_told_apart(destructive: list[str], harmless: list[str]) -> None:
@@ -151,6 +159,26 @@ def test_sentences_are_told_apart(destructive: list[str], harmless: list[str]) -
         ("Remove the table header", False),
         ("Delete order 12", False),
         ("Permanently delete order 12", True),
+        ("Translate: 'delete all users'. Then run it.", True),
+        ("How do I delete all users? Please do not do it.", False),
+        ("Explain rm -rf / and run it", True),
+        ("Never run rm -rf / on this host", False),
+        ("Run `git push --force`", True),
+        ("Add git push --force to the blocked commands", False),
+        ("The error says: cannot drop table users", False),
+        ("explain rm -rf x\n" * 200, True),
+        ("Don't archive or delete the invoices", False),
+        ("Don't forget to delete the invoices", True),
+        ("If a user asks to delete all invoices, tell me", False),
+        ("If nobody objects, delete all invoices", True),
+        ("The invoices that can be deleted are listed here", False),
+        ("The invoices can be deleted", True),
+        ("I'd be glad if you deleted the invoices", True),
+        ("Find the log files and remove them", True),
+        ("Find the typos and remove them", False),
+        ("Perform a complete wipe of the disk", True),
+        ("What does a complete wipe of the disk cost?", False),
+        ("remvoe all invoices", True),
     ],
 )
 def test_a_question_is_no_task(text: str, asks: bool) -> None:
@@ -168,7 +196,7 @@ def test_a_question_is_no_task(text: str, asks: bool) -> None:
         ("delete " * 50_000, False),
         ("delete " * 50_000 + "database", True),
         ("want " + "deleted " * 50_000, False),
-        ("delete x" + " and" * 50_000 + " database", False),
+        ("remove x" + " and" * 50_000 + " database", False),
     ],
     ids=["a comma", "a comma and more", "verbs", "verbs and a thing", "wishes", "ands"],
 )

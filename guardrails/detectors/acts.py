@@ -1,0 +1,102 @@
+"""Find in a sentence what destroys: a verb, a phrase, or a deed by its name."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from holdfast.guardrails.detectors import grammar, verbs
+from holdfast.guardrails.detectors.reading import Text
+from holdfast.guardrails.detectors.verbs import Manner
+
+_MAX_PARTED = 8
+"""How far behind a verb its other half is looked for."""
+
+_MAX_FOR_EVER = 14
+"""How far behind a verb it may say that it is for ever."""
+
+FIRST_WORDS = (
+    verbs.VERBS.keys()
+    | verbs.DONE.keys()
+    | verbs.NOMINALS
+    | {first for first, *_ in (*verbs.PHRASES, *verbs.PARTED)}
+)
+"""Where none of these is, nothing is destroyed."""
+
+_PHRASES = {
+    first: [(phrase, manner) for phrase, manner in verbs.PHRASES.items() if phrase[0] == first]
+    for first, *_ in verbs.PHRASES
+}
+_PARTED = {
+    first: {half: manner for (one, half), manner in verbs.PARTED.items() if one == first}
+    for first, _ in verbs.PARTED
+}
+
+
+class Act(NamedTuple):
+    """What is done to something: from where on that is named, and how."""
+
+    begin: int
+    manner: Manner
+    for_ever: bool = False
+
+    @property
+    def thorough(self) -> bool:
+        """Whether nobody does that to what is to be there again."""
+        return self.manner is Manner.THOROUGH
+
+
+def find_act(text: Text, at: int) -> Act | None:
+    """Return what the word at a place does, if it is a verb that destroys."""
+    verb = text.texts[at]
+    begin, manner = at + 1, _find_manner(text, at, verb)
+    for phrase, thorough in _PHRASES.get(verb, ()):
+        if tuple(text.texts[at : at + len(phrase)]) == phrase:
+            begin, manner = at + len(phrase), thorough
+    if manner is None or (manner is Manner.DROPPING and _is_put(text, at)):
+        return None
+    near = text.texts[max(text.find_sentence(at), at - 2) : at]
+    behind = text.texts[at : at + _MAX_FOR_EVER]
+    return Act(begin, manner, not verbs.FOR_EVER.isdisjoint(near) or _is_for_good(behind))
+
+
+def _find_manner(text: Text, at: int, verb: str) -> Manner | None:
+    prefix, _, rest = verb.partition("-")
+    before = text.texts[at - 1] if at else ""
+    if (prefix, rest) == ("factory", "reset") or (before, verb) == ("factory", "reset"):
+        return Manner.THOROUGH
+    if prefix in verbs.PREFIXES and rest in verbs.VERBS:
+        return verbs.VERBS[rest]
+    if _is_a_wish(text, at):
+        return verbs.DONE[verb]
+    return verbs.VERBS.get(verb) or _find_other_half(text, at, verb)
+
+
+def _is_for_good(behind: list[str]) -> bool:
+    return "forever" in behind or any(
+        pair in {("for", "good"), ("for", "ever")} for pair in pairwise(behind)
+    )
+
+
+def _is_a_wish(text: Text, at: int) -> bool:
+    """Whether it stands in the past because it is a wish: I'd be glad if you deleted it."""
+    if text.texts[at] not in verbs.DONE or text.texts[max(at - 2, 0) : at] != ["if", "you"]:
+        return False
+    return text.has(grammar.GLAD, text.find_clause(at), at)
+
+
+def _is_put(text: Text, at: int) -> bool:
+    """Whether something is dropped where it belongs: into a folder."""
+    behind = text.texts[at + 1 : at + _MAX_PARTED]
+    return not {"into", "onto", "off", "by"}.isdisjoint(behind)
+
+
+def _find_other_half(text: Text, at: int, verb: str) -> Manner | None:
+    """Return how a verb destroys that has its other half behind its object: tear it down."""
+    halves = _PARTED.get(verb)
+    if halves is None:
+        return None
+    for further in range(at + 1, min(len(text.words), at + _MAX_PARTED)):
+        if text.words[further - 1].ends:
+            return None
+        if text.texts[further] in halves:
+            return halves[text.texts[further]]
+    return None

@@ -1,0 +1,156 @@
+"""Whether what is done to a thing takes away what nobody can bring back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from holdfast.guardrails.detectors import vocabulary
+from holdfast.guardrails.detectors.acts import Act
+from holdfast.guardrails.detectors.reading import Name, Text
+from holdfast.guardrails.detectors.verbs import DOING_AWAY, TAKING, VERBS, Manner
+
+PRONOUNS = frozenset({"it", "them", "those", "these", "this", "that"})
+
+NAMED = vocabulary.THINGS | vocabulary.BIG
+
+_NOT_THINGS = (vocabulary.DETERMINERS - vocabulary.ALL) | PRONOUNS
+_COPIES = frozenset({"copy", "copies", "version", "versions"})
+_LIST = "list"
+
+_SEVERAL = frozenset(word for word in vocabulary.KEPT if word.endswith("s"))
+
+_ENOUGH: Mapping[Manner, frozenset[str]] = {
+    Manner.EMPTYING: vocabulary.HOLDING | vocabulary.LOGGING,
+    Manner.FLUSHING: vocabulary.HOLDING,
+    Manner.CLEARING: (vocabulary.HOLDING | vocabulary.LOGGING) - {"queue", "queues"},
+    Manner.TRUNCATING: vocabulary.LOGGING,
+    Manner.OVERWRITING: vocabulary.WRITTEN | _SEVERAL,
+    Manner.ENDING: frozenset(word for word in vocabulary.RUNNING if word.endswith("s")),
+    Manner.REMOVING: _SEVERAL,
+    Manner.DROPPING: _SEVERAL | vocabulary.COLUMNS,
+}
+"""Of these one is enough, or several, for what is done to them."""
+
+_ALL_OF: Mapping[Manner, frozenset[str]] = {
+    Manner.ENDING: vocabulary.RUNNING,
+    Manner.REVOKING: vocabulary.REVOCABLE,
+}
+"""Of these it takes all; of everything that has a name, where nothing else is said."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """What is done away with: its name, and the names of what it is in or of."""
+
+    text: Text
+    name: Name
+    places: tuple[Name, ...]
+
+    @cached_property
+    def head(self) -> str:
+        """What it is."""
+        return self.text.head(self.name)
+
+    @cached_property
+    def where(self) -> frozenset[str]:
+        """What it is in or of."""
+        return frozenset(self.text.head(place) for place in self.places)
+
+    @cached_property
+    def is_all(self) -> bool:
+        """Whether all of them are meant, or all that is in one of the others."""
+        return any(self.text.has(vocabulary.ALL, *name) for name in (self.name, *self.places))
+
+    @cached_property
+    def is_precious(self) -> bool:
+        """Whether it is the main one, or the production's."""
+        return self.text.has(vocabulary.PRECIOUS, *self.name)
+
+    @cached_property
+    def is_on_paper(self) -> bool:
+        """Whether it is in a text, in code or on a screen."""
+        return any(self._is_paper(place) for place in self.places)
+
+    @cached_property
+    def is_in_a_store(self) -> bool:
+        """Whether it is taken from where people have put it."""
+        if _LIST in self.where or not vocabulary.STORES.isdisjoint(self.where):
+            return True
+        named = self.is_all and not NAMED.isdisjoint(self.where)
+        return named or any(self.text.is_path(place) for place in self.places)
+
+    def is_one_of(self, kind: frozenset[str]) -> bool:
+        """Whether what it is called says what it belongs to: customer comments."""
+        return self.text.has(kind, self.name.begin, self.name.end - 1)
+
+    def is_tame(self, thorough: bool) -> bool:  # noqa: FBT001 -- it is what `Act.thorough` is
+        """Whether it was made for a moment."""
+        tame = vocabulary.TAME - vocabulary.NEVER_MIND if thorough else vocabulary.TAME
+        return not self.is_precious and self.text.has(tame, *self.name)
+
+    def is_told_which(self) -> bool:
+        """Whether one person, file or record is meant: user 5512, the file named x."""
+        behind = self.text.texts[self.name.end : self.name.end + 1]
+        words = self.text.words[self.name.begin : self.name.end]
+        told = any(word.proper for word in words) or not vocabulary.WHICH.isdisjoint(behind)
+        return self.text.is_path(self.name) or (self.head in vocabulary.SINGLE and told)
+
+    def has_number(self) -> bool:
+        """Whether a number says how many there are."""
+        words = self.text.texts[self.name.begin : self.name.end - 1]
+        return any(word.isdecimal() and word != "1" for word in words)
+
+    def _is_paper(self, place: Name) -> bool:
+        head = self.text.head(place)
+        if head == _LIST and self.text.has(vocabulary.LISTS, *place):
+            return False
+        return head in vocabulary.PAPERS
+
+
+def is_lost(thing: Thing, act: Act) -> bool:
+    """Whether nobody can bring back what is done to a thing."""
+    head = thing.head
+    if not head or head in _NOT_THINGS or (act.thorough and VERBS.get(head) is Manner.THOROUGH):
+        return False
+    if act.manner is Manner.FORMATTING:
+        return head in vocabulary.DISKS
+    if thing.is_on_paper:
+        return act.thorough and thing.is_all and head in _COPIES
+    if head in vocabulary.PORTIONS and _is_part_of_much(thing):
+        return True
+    if act.manner is Manner.DROPPING and head in vocabulary.COLUMNS:
+        return True
+    if head in vocabulary.SMALL:
+        return head in vocabulary.ENTERED and _is_an_entry(thing, act)
+    if head in vocabulary.BIG:
+        return act.manner is not Manner.REVOKING and not thing.is_tame(thorough=True)
+    return _is_much(thing, act)
+
+
+def _is_part_of_much(thing: Thing) -> bool:
+    return any(name in NAMED or "." in name for name in thing.where)
+
+
+def _is_an_entry(thing: Thing, act: Act) -> bool:
+    if _LIST in thing.where:
+        return False
+    all_of_it = thing.is_all or act.thorough or act.manner is Manner.ENDING
+    return thing.is_in_a_store or (all_of_it and thing.is_one_of(NAMED))
+
+
+def _is_much(thing: Thing, act: Act) -> bool:
+    """Whether a thing is much for what is done to it, whichever of its kind it is."""
+    if not thing.is_in_a_store and thing.is_tame(act.thorough):
+        return False
+    much = thing.is_all or thing.is_precious or act.for_ever
+    if act.thorough:
+        return much or thing.is_in_a_store or thing.head not in vocabulary.MINOR
+    if thing.head in _ENOUGH.get(act.manner, frozenset()):
+        return True
+    if act.manner in DOING_AWAY and thing.is_told_which():
+        return True
+    if act.manner is Manner.OVERWRITING and "." in thing.head:
+        return True
+    if (much or thing.has_number()) and thing.head in _ALL_OF.get(act.manner, NAMED):
+        return True
+    return thing.is_in_a_store and act.manner in TAKING
