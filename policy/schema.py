@@ -1,6 +1,7 @@
 """What may stand in a policy file, field by field."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from operator import itemgetter
 from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
 
@@ -41,6 +42,14 @@ def _parse_duration(value: object) -> float:
     if not 0 < seconds <= _MAX_DURATION_SECONDS:
         raise ValueError("a time is longer than nothing, and 3650d at most")
     return float(seconds)
+
+
+def _parse_time(value: object) -> datetime:
+    """Read a time that everybody reads alike: a number would be one since 1970."""
+    try:
+        return datetime.fromisoformat(value)  # pyright: ignore[reportArgumentType] -- it says so
+    except (TypeError, ValueError):
+        raise ValueError("write a time as 2026-12-01T00:00:00Z") from None
 
 
 def write_duration(seconds: float) -> str:
@@ -170,7 +179,7 @@ class AuthorityEntry(_Entry):
     """What rules may rest on, until when, and for whom: all where nobody is named."""
 
     version: Annotated[int, Field(ge=1, strict=True)]
-    expires: AwareDatetime
+    expires: Annotated[AwareDatetime, BeforeValidator(_parse_time)]
     agents: Names = ()
     tenants: Names = ()
     actors: Names = ()

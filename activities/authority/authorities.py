@@ -13,8 +13,8 @@ from holdfast.event_log import log
 from holdfast.policy.document import parse_authorities
 from holdfast.policy.rules import Authority
 
-MAX_FILE_BYTES = 1_000_000
-"""Bytes; more than any file of authorities has."""
+MAX_FILE_CHARS = 1_000_000
+"""Characters; more than any file of authorities has."""
 
 _READERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="authorities")
 """Threads of their own, as for keys."""
@@ -35,20 +35,22 @@ class AuthorityFile:
     The authorities of a policy, read whenever something is decided or begins.
 
     What can't be read stands no more: rules that rest on it don't fit then. Without a file there
-    are none.
+    are none. Of one that has expired no clock that is set back makes one that stands.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._kept = _NOTHING
         self._problem = ""
+        self._expired = frozenset[Authority]()
 
     async def find_standing(self, now: datetime) -> tuple[Authority, ...]:
         """Return those that stand."""
         if self._path is None:
             return ()
         known = await asyncio.get_running_loop().run_in_executor(_READERS, self._read, self._path)
-        return tuple(one for one in known if now < one.expires)
+        self._expired |= {one for one in known if one.expires <= now}
+        return tuple(one for one in known if one not in self._expired)
 
     def _read(self, path: Path) -> tuple[Authority, ...]:
         try:
@@ -59,7 +61,8 @@ class AuthorityFile:
             kept = self._kept
             if version != kept.version:
                 with path.open(encoding="utf-8-sig") as file:
-                    found = parse_authorities(file.read(MAX_FILE_BYTES), str(path))
+                    text = file.read(MAX_FILE_CHARS + 1)  # cut, one would be for more
+                found = parse_authorities(text, str(path))
                 # At once: another thread may have read what was there before.
                 self._kept = kept = _Kept(version, found)
         except OSError as error:
