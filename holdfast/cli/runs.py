@@ -227,13 +227,20 @@ async def _start_under_next_id(holdfast: Holdfast, brief: RunInput, run: str, qu
 
 
 async def _is_retry_of(taken: Run, run: str) -> bool:
-    """Whether a run, if it is one, tries another one again, of the same id at least."""
+    """
+    Whether a run, if it is one, tries another one again, of the same id at least.
+
+    One that was over before it did anything, as its start was refused, tries nothing.
+    """
     try:
-        brief = read_trace(await taken.history()).brief
+        trace = read_trace(await taken.history())
+        began = trace.entries or trace.first_execution != (await taken.describe()).run_id
     except HoldfastError:
         return False
-    earlier = brief.retry_of if brief else None
-    return earlier is not None and earlier.turn is None and earlier.run_id == run
+    earlier = trace.brief.retry_of if trace.brief else None
+    if earlier is None or earlier.turn is not None or earlier.run_id != run:
+        return False
+    return bool(began) or trace.ended is None
 
 
 async def _follow(

@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
 
 from holdfast import Agent, App, worker
 from holdfast.contracts.errors import ModelRejected
+from holdfast.contracts.run import TASK_QUEUE
 from holdfast.contracts.transcript import UserTurn
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.holdfast.commands import Ended, holdfast
@@ -116,6 +117,26 @@ async def test_two_who_try_a_run_again_start_one(client: Client, name: str) -> N
         f"holdfast: run {name!r} was tried again as '{name}-retry-1', and another one wouldn't "
     )
     assert wanted.code == 0
+
+
+async def test_a_retry_that_never_began_keeps_no_other_from_it(client: Client, name: str) -> None:
+    """A start that is refused, by a slip of the pen or a stranger's, has done nothing."""
+    # BY-64
+    async with working(client):
+        await holdfast("run", "adder", "add", "--id", name)
+        refused = await holdfast("retry", name, "--model", "scripted:nobody")
+        given = {"agent": "answerer", "retry_of": name}
+        stranger = await client.start_workflow(
+            "AgentRun", given, id=f"{name}-retry-2", task_queue=TASK_QUEUE
+        )
+        with pytest.raises(WorkflowFailureError):
+            await stranger.result()
+        again = await holdfast("retry", name)
+        later = await holdfast("retry", name)
+
+    assert (refused.code, again.code) == (1, 0)
+    assert f"{name}-retry-3  agent adder" in again.out
+    assert later.err.startswith(f"holdfast: run {name!r} was tried again as '{name}-retry-3'")
 
 
 async def test_what_is_not_tried_again(client: Client, name: str) -> None:
