@@ -8,7 +8,8 @@ nothing, nor does a draft of it.
 from decimal import Decimal
 
 from holdfast.contracts.budget import Ledger
-from holdfast.contracts.calls import ToolResult
+from holdfast.contracts.calls import ToolFailure, ToolResult
+from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
@@ -70,7 +71,18 @@ def refuse_beyond_budget(
 def _holds_cost(call: CallState) -> bool:
     if not call.guarded or call.drafting is not None:
         return False
-    return call.result is None or call.result.status in MAY_HAVE_RUN_STATUSES
+    ended = call.result
+    return ended is None or ended.status in MAY_HAVE_RUN_STATUSES or _was_cut_off(call)
+
+
+def _was_cut_off(call: CallState) -> bool:
+    """Whether a read began that came to nothing, and didn't say itself that it did nothing."""
+    reads = isinstance(call.ruling, Decided) and call.ruling.runs_as.changes_nothing
+    match call.result:
+        case ToolFailure(status="error", type="timeout" | "internal_error"):
+            return reads
+        case _:
+            return False
 
 
 def _was_broken_off(call: CallState) -> bool:

@@ -1,5 +1,6 @@
 """What calls are thought to cost: reserved while they are under way, booked when they ran."""
 
+import asyncio
 from decimal import Decimal
 from pathlib import Path
 
@@ -111,6 +112,37 @@ async def test_a_call_that_did_nothing_costs_nothing(memory_runs: MemoryRuns) ->
         used = await run.query("usage", UsageReport)
 
     assert [one.status for one in results] == ["error", "ok", "denied"]
+    assert used.call_cost == Decimal("0.6")
+
+
+@pytest.mark.parametrize("how", ["hangs", "breaks"])
+async def test_a_read_that_came_to_nothing_may_have_cost(
+    memory_runs: MemoryRuns, how: str
+) -> None:
+    """What is slow, or fails without a word, isn't free: else it could be asked for again."""
+    # GR-20
+
+    @tool(risk=Risk.READ_ONLY, timeout=0.3, max_retries=0)
+    async def query(how: str) -> str:
+        """Search what costs money."""
+        if how == "breaks":
+            raise OSError("the line went dead")
+        await asyncio.Event().wait()
+        return "never"
+
+    app = scripted(
+        [call("query", how=how), call("query", how=how), say("done")],
+        tools=[query],
+        guardrails=[cost_estimation(Decimal("0.60"))],
+        budget=Budget(max_cost=Decimal("1.00")),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await run.result()
+        results = await run.results()
+        used = await run.query("usage", UsageReport)
+
+    assert [one.status for one in results] == ["error", "denied"]
     assert used.call_cost == Decimal("0.6")
 
 
