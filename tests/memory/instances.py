@@ -22,9 +22,11 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.workflow import Info, ParentInfo
 from temporalio.workflow import _Definition as Definition
 
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.event_order import ENDS
 from holdfast.runner import RUNNER
 from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.agent_session import AgentSession
 from holdfast.workflows.payloads import data_converter
 
 NAMESPACE = "default"
@@ -56,8 +58,9 @@ class WorkflowTaskFailed(AssertionError):
 
 
 def build_instance(beginning: Beginning) -> WorkflowInstance:
-    """Build a run that has heard nothing yet."""
-    definition = Definition.must_from_class(AgentRun)
+    """Build a run, or a session, that has heard nothing yet."""
+    is_session = beginning.init.workflow_type == SESSION_WORKFLOW_TYPE
+    definition = Definition.must_from_class(AgentSession if is_session else AgentRun)
     functions: Functions = {
         "__temporal_get_metric_meter": lambda: MetricMeter.noop,
         "__temporal_assert_local_activity_valid": _accept,

@@ -16,9 +16,12 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError
 
 from holdfast import App, worker
+from holdfast.activities.runs import TemporalEarlierRuns
+from holdfast.activities.sessions.archive import open_archive
 from holdfast.activities.transcripts import Transcripts
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import RunResult
+from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.signals import MessageOutcome
 from holdfast.settings import Settings
 from holdfast.tools.process import warm_up
@@ -26,11 +29,11 @@ from holdfast.tools.redaction import Redactor
 from holdfast.workflows.payloads import data_converter
 from tests.histories import Story
 from tests.memory.clock import LoopThread
+from tests.memory.earlier import build_client
 from tests.memory.execution import Closed
 from tests.memory.server import MemoryServer
 from tests.memory.surroundings import (
     MemoryDirectory,
-    MemoryEarlierRuns,
     MemoryEarlierSessions,
     MemoryHolders,
     MemorySwitches,
@@ -201,9 +204,11 @@ class MemoryRuns:
         await self.thread.call(self._sleep(seconds))
 
     @asynccontextmanager
-    async def working(self, app: App, *, cached_transcripts: int = 256) -> AsyncGenerator[None]:
+    async def working(
+        self, app: App, *, cached_transcripts: int = 256, archive: str | None = None
+    ) -> AsyncGenerator[None]:
         """Have a worker for *app* while the block lasts: the product's activities."""
-        await self.thread.call(self._open(app, cached_transcripts))
+        await self.thread.call(self._open(app, cached_transcripts, archive))
         try:
             yield
         finally:
@@ -217,25 +222,44 @@ class MemoryRuns:
         self._started += 1
         return await self.thread.call(self._start(run_id or f"run-{self._started}", arguments))
 
+    async def say(self, session_id: str, brief: JsonValue, message: JsonValue) -> MemoryRun:
+        """Say something to a session, which opens for it where it isn't open."""
+        return await self.thread.call(self._say(session_id, brief, message))
+
     async def stories(self, run: AnyRun) -> tuple[Story, ...]:
         assert isinstance(run, MemoryRun)
         return await run.stories()
+
+    def find(self, run_id: str) -> MemoryRun:
+        """Return a run of this id, which there need not be."""
+        return MemoryRun(self.thread, self.server, run_id)
+
+    def tell_soon(self, run_id: str, name: str, argument: JsonValue) -> None:
+        """Send a signal as soon as the loop comes to it, if the run is still open then."""
+
+        async def tell() -> None:
+            given = await _encode([argument])
+            if self.server.find(run_id) is not None:
+                self.server.signal(run_id, name, given)
+
+        self.thread.loop.call_soon_threadsafe(lambda: self.thread.loop.create_task(tell()))
 
     def kill_soon(self) -> None:
         """Have the worker gone in the middle of all that it does, and another in its place."""
         self.thread.loop.call_soon_threadsafe(self._kill)
 
-    async def _open(self, app: App, cached_transcripts: int) -> None:
+    async def _open(self, app: App, cached_transcripts: int, archive: str | None) -> None:
         secrets, found = worker.build_known_secrets(app), Settings.load()
         around = worker.Surroundings(
             MemoryDirectory(self.server),
-            MemoryEarlierRuns(),
+            TemporalEarlierRuns(build_client(self.server)),
             self.switches,
             MemoryHolders(self.server),
             secrets,
             Redactor(secrets),
             MemoryEarlierSessions(),
             found.own_files,
+            open_archive(archive),
         )
         warm_up(app.synchronous_modules())
         activities = worker.build_activities(
@@ -273,6 +297,13 @@ class MemoryRuns:
     async def _start(self, run_id: str, arguments: Sequence[JsonValue]) -> MemoryRun:
         self.server.start(run_id, QUEUE, await _encode(arguments))
         return MemoryRun(self.thread, self.server, run_id)
+
+    async def _say(self, session_id: str, brief: JsonValue, message: JsonValue) -> MemoryRun:
+        if self.server.find(session_id) is None:
+            given = await _encode([brief])
+            self.server.start(session_id, QUEUE, given, SESSION_WORKFLOW_TYPE)
+        self.server.signal(session_id, "message", await _encode([message]))
+        return MemoryRun(self.thread, self.server, session_id)
 
     async def _sleep(self, seconds: float) -> None:
         with self.thread.loop.skipping():

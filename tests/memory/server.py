@@ -76,9 +76,11 @@ class MemoryServer:
         workflow_id: str,
         queue: str,
         arguments: Sequence[Payload],
+        workflow_type: str = WORKFLOW_TYPE,
     ) -> Execution:
-        """Start a run."""
+        """Start a run, or a session."""
         init = InitializeWorkflow(workflow_id=workflow_id, arguments=arguments)
+        init.workflow_type = workflow_type
         init.workflow_task_timeout.FromTimedelta(TASK_TIMEOUT)
         return self._begin(init, queue, None)
 
@@ -201,7 +203,7 @@ class MemoryServer:
         self, init: InitializeWorkflow, queue: str, parent: tuple[Execution, int] | None
     ) -> Execution:
         run_id = str(UUID(int=self._chance.getrandbits(128), version=4))
-        init.workflow_type = WORKFLOW_TYPE
+        init.workflow_type = init.workflow_type or WORKFLOW_TYPE
         init.attempt = 1
         init.first_execution_run_id = init.first_execution_run_id or run_id
         init.original_execution_run_id = run_id

@@ -7,11 +7,9 @@ from temporalio.common import SearchAttributeKey
 from temporalio.converter import decode_typed_search_attributes
 
 from holdfast.activities.callers import Execution as EarlierExecution
-from holdfast.activities.callers import build_start_refusal, find_calling_execution
+from holdfast.activities.callers import find_calling_execution
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.control import RetryOf
-from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.sessions.archive import ArchivedSession
 from holdfast.contracts.switches import Switch
@@ -64,13 +62,6 @@ class MemoryDirectory:
         [value] = await data_converter.decode([said.succeeded.response], [answer])
         assert isinstance(value, answer)
         return value
-
-
-class MemoryEarlierRuns:
-    """No run of this server is tried again: what a closed one left, only a real server tells."""
-
-    async def read(self, retry_of: RetryOf, tenant: str) -> Carryover:
-        raise build_start_refusal(f"there is no run {retry_of.run_id!r} of tenant {tenant!r}")
 
 
 class MemoryEarlierSessions:
