@@ -160,7 +160,7 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
     if _ends_approach(state, verdict):
         told = answers.redact_reason(state, verdict)
         if told != verdict.reason:
-            state = append_items(state, _render_constraint(verdict, undone))
+            state = _tell_constraint(state, verdict, undone)
         return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
     if not _may_answer_again(state, verdict):
         return block(state, verdict, now)
@@ -168,6 +168,14 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
     state = _count_retry(
         switched or state.with_answering(output_retries=state.answering.output_retries + 1)
     )
+    return _tell_constraint(state, verdict, undone)
+
+
+def _tell_constraint(state: RunState, verdict: GuardrailVerdict, undone: Compensation) -> RunState:
+    """Bind the model to what was found; what a command prints, files of anybody may have said."""
+    spec = gates.find_spec(state, verdict.guardrail)
+    if spec.command or spec.project_commands:
+        state = state.with_parts(tainted=True)
     return append_items(state, _render_constraint(verdict, undone))
 
 

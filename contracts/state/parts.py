@@ -28,7 +28,7 @@ class Parts(Contract):
     `tier` is the one tried now, `tier_attempts` numbers what was tried at any, `tier_failure` is
     why the one before failed, `subtasks` are failed ones. `delegated` numbers the tasks that were
     given to other agents, `handoffs` how often another went on. What they say may quote what
-    anybody wrote once one is `tainted`.
+    anybody wrote once one is `tainted`, and so may what a command of a guardrail printed.
     """
 
     tier: int = 0
