@@ -354,8 +354,9 @@ class JudgeInput(Contract):
     """
     Input of the activity `judge`: messages in the order of their arrival, and what they are about.
 
-    `requester` is the person on whose behalf the run works, and `agent` what works: neither may
-    approve, nor may `earlier_actors`, for whom runs worked that this one tries again.
+    `requester` is the person on whose behalf the run works, `agent` what works, and `path` the
+    agents that it works for: none of them may approve, nor may `earlier_actors`, for whom runs
+    worked that this one tries again.
     `requests` are outlines of those that the messages name, and `digests` those of the
     whole requests, by id. `means` are there where a message wants to extend them. `sent` are the
     digests of the messages without their tokens, where any has one. `controls` are about no
@@ -366,6 +367,7 @@ class JudgeInput(Contract):
     execution: str
     app: str = Field(default="", exclude_if=not_)
     agent: str
+    path: tuple[str, ...] = Field(default=(), exclude_if=not_)
     requester: str
     earlier_actors: EarlierActors = ()
     messages: tuple[Message, ...]

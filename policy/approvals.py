@@ -189,7 +189,9 @@ def _check_approver(
     name = normalize_name(voice.name)
     if not name:
         return Objection("unreadable", "the approval names nobody: say who approves")
-    if name in {normalize_name(f"agent {hearing.agent}"), normalize_name(hearing.agent), "agent"}:
+    agents = (hearing.agent, *hearing.path)
+    called = (said for agent in agents for said in (agent, f"agent {agent}"))
+    if name in {"agent", *map(normalize_name, called)}:
         return Objection("self_approval", "no agent approves what an agent does: ask a person")
     behind = (hearing.requester, request.requester, *hearing.earlier_actors)
     if name in map(normalize_name, behind):

@@ -89,6 +89,26 @@ async def test_a_part_is_reviewed_by_whom_its_whole_wants(
     assert lines(log) == []
 
 
+async def test_no_agent_approves_what_its_part_does(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """By the name of the whole's agent, through the whole or at the part itself."""
+    # BY-16
+    log = tmp_path / "log"
+    write = call("send", log=str(log), text="x")
+    async with memory_runs.working(desk([ask("tides"), say("So.")], [write, FOUND])):
+        run = await memory_runs.start("desk")
+        (request,) = await relayed(run)
+        said: JsonObject = {"decision": "approve", "approver": "desk"}
+        through = await run.decide({"request_id": request.request_id, **said})
+        itself = await run.part("1-researcher").decide({"request_id": "req-1", **said})
+        await run.signal("stop", {"reason": "enough"})
+        await run.result()
+
+    assert [through.code, itself.code] == ["self_approval"] * 2
+    assert lines(log) == []
+
+
 async def test_nobody_says_what_reviews_take_at_a_start(memory_runs: MemoryRuns) -> None:
     """Only the run that another one works for does: its words might be the weaker ones."""
     weaker: JsonObject = {"methods": ["pwd"]}

@@ -46,6 +46,18 @@ def test_nobody_approves_their_own(approver: str) -> None:
     assert (said.accepted, said.code) == (False, "self_approval")
 
 
+@pytest.mark.parametrize("approver", ["Desk", "agent desk", "front"])
+def test_no_agent_approves_what_works_for_it(approver: str) -> None:
+    """What gives an agent its task is as little a person as that agent is."""
+    # BY-16
+    request = a_request()
+
+    assert judged(an_approval(approver=approver), request, path=("desk", "front")).code == (
+        "self_approval"
+    )
+    assert judged(an_approval(approver=approver), request).accepted
+
+
 def test_a_proven_name_is_compared_too() -> None:
     """The requester's own token doesn't approve their run."""  # BY-16
     token = EVE.token(claims_about(STRONG, sub="eve"))

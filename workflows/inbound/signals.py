@@ -255,6 +255,7 @@ class SignalHandler:
                 execution=state.execution,
                 app=state.agent.app,
                 agent=state.agent.name,
+                path=state.brief.path,
                 requester=state.brief.actor,
                 earlier_actors=state.brief.earlier_actors,
                 messages=said,
