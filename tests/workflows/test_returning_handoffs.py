@@ -11,8 +11,12 @@ from holdfast.contracts.errors import AppError
 from holdfast.contracts.journal import HandoffRecord
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import Guardrail
+from holdfast.run.delegation.handoffs import add_constraints
+from holdfast.run.limits.plans import PLAN_FIRST
+from holdfast.run.transcript import append_items
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from holdfast.trace.reader import read_trace
+from tests.builders import a_state
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
@@ -145,6 +149,25 @@ async def test_a_constraint_of_the_sender_reaches_the_receiver(memory_runs: Memo
     for told in ("What is to be done: charge order 7", "in euros", "it says bad; never say bad"):
         assert told in goal
     assert "a goal of ours" not in goal
+
+
+def test_that_a_sender_had_to_plan_is_no_constraint() -> None:
+    """Who works under an approved plan plans no more; all else holds."""
+    # HO-05
+    kept = [UserTurn(text=one, origin="constraint") for one in ("in euros", "no names")]
+    state = append_items(a_state("a goal"), PLAN_FIRST, *kept)
+
+    words, given = add_constraints(state, "do it", ("goal", "constraints"))
+
+    assert words.partition("\n\n")[0] == "do it"
+    assert [line for line in words.splitlines() if line.startswith("- ")] == [
+        *("- in euros", "- no names")
+    ]
+    assert given == ("goal", "constraints")
+    assert add_constraints(append_items(a_state("a goal"), PLAN_FIRST), "do it", ()) == (
+        "do it",
+        (),
+    )
 
 
 async def test_what_could_not_be_prepared_is_the_result(memory_runs: MemoryRuns) -> None:
