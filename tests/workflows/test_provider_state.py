@@ -144,6 +144,21 @@ def test_where_a_run_stands_has_the_state() -> None:
     assert talked.chain.provider_state == {"scripted": kept}
 
 
+def test_each_provider_has_a_state_of_its_own() -> None:
+    """What one wants back stays where another one answers, and is merged with nothing of it."""
+    # PS-06
+    first = a_reply(a_call(), provider_state={"a": 1}, model="anthropic:m")
+    second = a_reply(a_call(), provider_state={"a": 2}, model="openai:m")
+    third = a_reply(model="openai:m")
+
+    one = replies.after_model(a_state(), first, NOW)
+    both = replies.after_model(one.with_(calls=()), second, NOW)
+    end = replies.after_model(both.with_(calls=()), third, NOW)
+
+    told = {"anthropic": {"a": 1}, "openai": {"a": 2}}
+    assert (both.chain.provider_state, turns.build_result(end).provider_state) == (told, told)
+
+
 def test_the_result_explains_the_pattern() -> None:
     """Whoever reads the result's documentation finds an example of each kind."""
     # PS-04
