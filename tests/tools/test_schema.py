@@ -278,13 +278,13 @@ def test_a_schema_with_holes_is_no_contract(made: JsonObject, flaw: str) -> None
     assert flaws(made) == (flaw,)
 
 
-def _enum(choices: int) -> JsonObject:
+def _enum(choices: int, argument: str = "mode") -> JsonObject:
     names: list[JsonValue] = [f"choice {number}" for number in range(choices)]
     return {
         "type": "object",
         "required": [],
         "additionalProperties": False,
-        "properties": {"mode": {"type": "string", "enum": names}},
+        "properties": {argument: {"type": "string", "enum": names}},
     }
 
 
@@ -298,6 +298,19 @@ def test_a_mode_has_few_choices(choices: int, *, flawed: bool) -> None:
         assert found == (
             f"argument 'mode' chooses between {choices} things to do; make each a tool of its own",
         )
+
+
+@pytest.mark.parametrize(
+    ("argument", "flawed"),
+    [
+        *((name, True) for name in ("mode", "action", "operation", "op", "command", "kind")),
+        ("country", False),
+    ],
+)
+def test_a_mode_has_several_names(argument: str, *, flawed: bool) -> None:
+    """Whatever else an argument may be one of a dozen of is a value, and no thing to do."""
+    # PI-03
+    assert bool(flaws(_enum(12, argument))) is flawed
 
 
 def test_objections_are_few_and_short() -> None:

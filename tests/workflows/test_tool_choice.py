@@ -131,12 +131,27 @@ def test_what_was_used_last_stays() -> None:
     )
     steered = append_items(state, UserTurn(text="no, dddd", origin="steer"))
 
+    again = append_items(
+        looked, AssistantTurn(model="m", calls=(a_call("find_tools", words="bbbb"),))
+    )
+
     assert choose_tools(state) == ("find_tools", "tool_aaa", "tool_ccc")
     assert choose_tools(used) == ("find_tools", "tool_ccc", "tool_fff")
     assert choose_tools(looked)[1:] == ("tool_aaa", "tool_eee")
+    assert choose_tools(again)[1:] == ("tool_bbb", "tool_eee")
     assert choose_tools(steered)[1:] == ("tool_ccc", "tool_ddd")
     assert choose_tools(a_state(tools=CONTRACTS, tools_per_turn=len(CONTRACTS))) == ()
     assert choose_tools(a_state(tools=CONTRACTS)) == ()
+
+
+def test_a_tool_that_must_be_called_is_sent() -> None:
+    """Whatever was said, looked for and called: where settings ask for one tool it is there."""
+    # GF-03
+    settings = {"tool_choice": "tool_eee"}
+    state = a_state("mind cccc", tools=CONTRACTS, tools_per_turn=2, settings=settings)
+    used = append_items(state, AssistantTurn(model="m", calls=(a_call("tool_fff"),)))
+
+    assert choose_tools(used) == ("find_tools", "tool_eee")
 
 
 def test_no_number_of_searches_holds_a_worker_up() -> None:
