@@ -31,6 +31,13 @@ _PARTED = {
 }
 
 
+_OPEN = frozenset({"folder", "chat", "channel", "inbox", "thread", "mailbox", "box"})
+"""Where people drop things for others."""
+
+_UPON = frozenset({"on", "against", "across"})
+"""What a command is run on: run delete on every row."""
+
+
 class Act(NamedTuple):
     """What is done to something: from where on that is named, and how."""
 
@@ -51,6 +58,8 @@ def find_act(text: Text, at: int) -> Act | None:
     for phrase, thorough in _PHRASES.get(verb, ()):
         if tuple(text.texts[at : at + len(phrase)]) == phrase:
             begin, manner = at + len(phrase), thorough
+    if text.texts[begin : begin + 1] and text.texts[begin] in _UPON:
+        begin += 1
     if manner is None or (manner is Manner.DROPPING and _is_put(text, at)):
         return None
     near = text.texts[max(text.find_sentence(at), at - 2) : at]
@@ -86,7 +95,8 @@ def _is_a_wish(text: Text, at: int) -> bool:
 def _is_put(text: Text, at: int) -> bool:
     """Whether something is dropped where it belongs: into a folder."""
     behind = text.texts[at + 1 : at + _MAX_PARTED]
-    return not {"into", "onto", "off", "by"}.isdisjoint(behind)
+    inside = "in" in behind and not _OPEN.isdisjoint(behind)
+    return inside or not {"into", "onto", "off", "by"}.isdisjoint(behind)
 
 
 def _find_other_half(text: Text, at: int, verb: str) -> Manner | None:

@@ -1,7 +1,6 @@
 """Whether what a verb says is asked for, or told of, denied, or asked about."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import NamedTuple
 
 from holdfast.guardrails.detectors import grammar
@@ -39,10 +38,13 @@ def find_wish(text: Text, at: int) -> Name | None:
     """Return what somebody wants to be deleted or gone: the participle stands behind it."""
     begin = _begin_of(text, at)
     wanted = _read_wish(text, begin, at)
-    joined = text.texts[begin - 1 : begin] == ["and"] and begin - 1 > text.find_sentence(at)
-    if wanted is not None or not joined:
-        return wanted
-    return _read_wish(text, _begin_of(text, begin - 2), at)
+    for _ in range(_MAX_LISTED):
+        joined = begin - 1 - (text.texts[begin - 1 : begin] == ["and"])
+        if wanted is not None or joined < max(text.find_sentence(at), at - _MAX_LEAD):
+            break
+        begin = _begin_of(text, joined)
+        wanted = _read_wish(text, begin, at)
+    return wanted
 
 
 def _read_wish(text: Text, begin: int, at: int) -> Name | None:
@@ -52,6 +54,7 @@ def _read_wish(text: Text, begin: int, at: int) -> Name | None:
         or _is_quoted_talk(text, at)
         or _is_in_doubt(lead)
         or _is_told_after(text, at)
+        or _stands_behind_colon(text, at)
     ):
         return None
     behind = at
@@ -59,32 +62,41 @@ def _read_wish(text: Text, begin: int, at: int) -> Name | None:
         behind -= 1
     passive = frozenset(text.texts[behind:at])
     caused = _find_cause(text, begin, behind)
-    obliged = not passive.isdisjoint(grammar.OBLIGING) and (
-        not passive.isdisjoint({"be", "to"}) or text.texts[at] == "go"
-    )
+    due = not passive.isdisjoint(grammar.OBLIGING) and text.texts[behind - 1] not in _EXPECTED
+    obliged = due and ("be" in passive or text.texts[at] in {"go", "gone"})
     if obliged or (caused >= 0 and (not passive - grammar.ADVERBS or lead.has(_ASSURING))):
         first = caused + 1 if caused >= 0 else begin
         return Name(first, behind) if first < behind and _ends_phrase(text, at) else None
     return None
 
 
-_AUXILIARIES = grammar.ADVERBS | grammar.OBLIGING | frozenset({"be", "to", "been", "were", "was"})
+_BEING = frozenset({"be", "been", "is", "are", "was", "were", "gets", "get", "let"})
+_AUXILIARIES = grammar.ADVERBS | grammar.OBLIGING | _BEING
+_EXPECTED = frozenset({"going", "likely", "supposed", "about", "due"})
+_WHEN = frozenset({"this", "next", "asap", "soon", "first", "later", "once"})
 _ASSURING = grammar.SURE | grammar.GLAD
 
 
 def _ends_phrase(text: Text, at: int) -> bool:
-    return text.words[at].is_over or text.is_name_end(at + 1)
+    return text.words[at].is_over or text.is_name_end(at + 1) or text.texts[at + 1] in _WHEN
 
 
 def _is_in_doubt(lead: _Lead) -> bool:
     first, glad = lead.words[0], lead.has(grammar.GLAD)
-    if "longer" not in lead.words and lead.has(grammar.NEGATIONS | grammar.STRONG_NEGATIONS):
+    denied = grammar.NEGATIONS | (grammar.STRONG_NEGATIONS - grammar.INSTEAD)
+    if "longer" not in lead.words and lead.has(denied):
         return True
     if first in grammar.SUBORDINATES or ("if" in lead.words and not glad):
         return True
     if first in grammar.INTERROGATIVES and not _is_polite(lead):
         return first != "have" or lead.is_question
-    return _find_telling(lead.words) >= 0
+    if lead.has(grammar.REPORTING):
+        return True
+    asks = not _ASKING.isdisjoint(lead.words) or grammar.OBLIGING.isdisjoint(lead.words)
+    return _find_telling(lead.words) >= (0 if asks else 1)
+
+
+_ASKING = grammar.RELATIVES | grammar.SUBORDINATES | frozenset({"what", "how", "when", "where"})
 
 
 def _is_told_after(text: Text, at: int) -> bool:
@@ -105,7 +117,8 @@ def _find_cause(text: Text, begin: int, end: int) -> int:
         before = text.texts[place - 1] if place > begin else ""
         if word in grammar.WANTING and before not in grammar.NAMES_BEFORE:
             return place
-        if word in grammar.CAUSING and (not before or before in grammar.VERBS_BEFORE):
+        leads = before in grammar.VERBS_BEFORE or (word, before) == ("get", "we")
+        if word in grammar.CAUSING and (not before or leads):
             return place
     return -1
 
@@ -188,6 +201,9 @@ def _shares_telling(text: Text, at: int) -> bool:
     return False
 
 
+_OF_THINGS = grammar.ARTICLES | {"all", "every", "everything"}
+"""In front of a name: access to everything is for no verb."""
+
 _JOINING = frozenset({"and", "or", "nor", "&"})
 
 
@@ -206,8 +222,11 @@ def _goes_on_telling(text: Text, clause: int, at: int) -> bool:
     polite = _is_polite(_read_lead(text, begin, clause))
     if first in grammar.INTERROGATIVES and text.is_question(at) and not polite:
         return True
-    pairs = pairwise(before)
-    return any(second == "to" and one in grammar.GOVERNORS for one, second in pairs)
+    triples = zip(before, before[1:], before[2:], strict=False)
+    return any(
+        two == "to" and one in grammar.GOVERNORS and three not in _OF_THINGS
+        for one, two, three in triples
+    )
 
 
 def _says_to_do_it(text: Text, at: int) -> bool:
@@ -278,7 +297,8 @@ def _is_question(lead: _Lead) -> bool | None:
     first = lead.words[0]
     if first in {"do", "have"} and not lead.is_question:
         return None
-    return True if first in grammar.INTERROGATIVES or first in grammar.SUBORDINATES else None
+    asks = first in grammar.INTERROGATIVES or first in grammar.SUBORDINATES
+    return True if asks or "whether" in lead.words else None
 
 
 def _is_work_on_a_text(lead: _Lead) -> bool | None:

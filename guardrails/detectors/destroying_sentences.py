@@ -20,7 +20,8 @@ _MAX_MEANT = 30
 _MAX_DOING = 6
 """How far before a deed's name is looked for who does it."""
 
-_REMAINING = frozenset({"ones", "rest", "others", "originals"})
+_REMAINING = frozenset({"ones", "rest", "others", "originals", "original"})
+_TOOLS = [[tool] for tool in ("key", "button", "icon", "option", "command", "request", "switch")]
 _LINKING = frozenset({"that", "which", "is", "are", "was", "there", "we", "have"})
 _KNOWN = (
     vocabulary.STORES | vocabulary.THINGS | vocabulary.SMALL | vocabulary.MINOR
@@ -61,12 +62,16 @@ def _destroys_by_name(read: Text, at: int) -> bool:
         return read.texts[at - 1] == "factory"
     if read.texts[at + 1 : at + 2] == ["of"]:
         return _is_done_to_much(read, at, Act(at + 2, Manner.THOROUGH))
+    if read.texts[at + 1 : at + 2] and read.texts[at + 1] in verbs.JOBS:
+        return read.texts[doing[-1]] in verbs.STARTING
     over = read.words[at].is_over or read.is_name_end(at + 1)
     return over and read.head(Name(doing[-1] + 1, at)) in NAMED
 
 
 def _is_done_to_much(read: Text, verb: int, act: Act) -> bool:
     names = _read_names(read, act)
+    if names and read.texts[slice(*names[0])] in _TOOLS:
+        return False
     shared = _read_places(read, names[-1].end) if names else ()
     things = (Thing(read, name, _read_places(read, name.end) or shared) for name in names)
     return any(is_lost(thing, act) or _stands_for_much(thing, verb, act) for thing in things)
@@ -101,7 +106,7 @@ def _read_places(read: Text, at: int) -> tuple[Name, ...]:
     while at < len(read.words) and len(places) < _MAX_PLACES:
         if read.texts[at] not in grammar.INSIDE or read.words[at - 1].is_over:
             break
-        begin = at + 2 if read.texts[at : at + 2] == ["out", "of"] else at + 1
+        begin = at + 2 if read.texts[at + 1 : at + 2] in (["of"], ["to"]) else at + 1
         if begin >= len(read.words) or read.words[at].ends:
             break
         places.append(read.read_name(begin))
@@ -113,7 +118,10 @@ def _stands_for_much(thing: Thing, verb: int, act: Act) -> bool:
     """Whether it is `it`, and what that means is much."""
     said = thing.text.texts[thing.name.begin : thing.name.end]
     if said and said[-1] in _REMAINING and not thing.places:
-        return act.thorough and _find_meant(thing.text, verb) in NAMED
+        away = act.thorough or act.manner in DOING_AWAY
+        return away and _find_meant(thing.text, verb) in NAMED
+    if thing.head in vocabulary.ENTERED and not thing.places and act.thorough:
+        return _find_meant(thing.text, verb) in NAMED - vocabulary.PAPERS
     if not said or said[0] not in PRONOUNS:
         return False
     if said[1:] == ["all"]:
@@ -153,7 +161,9 @@ def _is_wanted_away(read: Text, at: int) -> bool:
         inside = tuple(place for place in places if place.end <= wanted.end)
         if is_lost(Thing(read, name, inside + behind), act):
             return True
-        if read.texts[name.end] not in grammar.AND:
+        begin = name.end
+        if read.texts[begin] not in grammar.AND and not read.words[begin - 1].pauses:
             return False
-        begin = name.end + 1
+        while begin < wanted.end and read.texts[begin] in grammar.AND:
+            begin += 1
     return False

@@ -8,7 +8,7 @@ def _list(words: str) -> frozenset[str]:
 OPENERS = _list(
     "please pls plz plse kindly hey hi hello ok okay so now then first firstly second finally "
     "next also just simply yes well alright right and or but plus & && | || again thanks quickly "
-    "quick afterwards there all team everyone dear"
+    "quick afterwards dear"
 )
 """What a clause may begin with, before what it says."""
 
@@ -37,6 +37,9 @@ STRONG_NEGATIONS = _list(
     "block blocks protect protects protected illegal disallowed unless until while whenever"
 )
 """What denies whatever follows in its clause."""
+
+INSTEAD = _list("before until while against instead rather unless whenever")
+"""What denies a verb behind it, and says of a thing only when or which."""
 
 RELEASING = _list("forget hesitate fail wait ask worry bother mind longer only care stop")
 """What takes the denial upon itself: don't forget to delete."""
@@ -116,7 +119,7 @@ VERBS_BEFORE = _list(
 """Behind these a verb stands."""
 
 GOVERNORS = _list(
-    "button buttons way ways how steps step commands tool tools permission permissions right "
+    "had button buttons way ways how steps step commands tool tools permission permissions right "
     "rights request requests option options ability able attempt attempts decision policy "
     "function functions job script tutorial who where when what whether access power authority "
     "wants tries trying wanted tried refused failed forgot used asks decided takes needed "
@@ -148,14 +151,18 @@ DUTIES = _list("should must shall")
 MAY = _list("can could may might will would 'll")
 PAST_RUNS = _list("ran executed typed issued performed did used says said wrote saw suggested")
 
+REPORTING = _list(
+    "says said states stated claims claimed requires required mentions mentioned means wrote "
+    "writes stipulates explains asked asks told thinks thought believes"
+)
+"""Who does one of these passes on what others want."""
+
 GLAD = _list(
     "great nice good grateful appreciate glad happy lovely helpful thankful perfect wonderful love"
 )
 WANTING = _list("want need like wish prefer love wants needs expect")
 CAUSING = _list("have get let see getting having")
-OBLIGING = _list(
-    "should must shall may can could needs need has have ought to gets get is are let be it's"
-)
+OBLIGING = _list("should must shall may can could needs need has have ought to")
 CONFIRMATIONS = frozenset(
     {
         ("do", "it"),
@@ -185,7 +192,9 @@ ENDS = _list(
 )
 """Where a name ends."""
 
-INSIDE = _list("from in of on inside within for belonging to under attached out")
+ARTICLES = _list("a an the this that my your our its his her their")
+
+INSIDE = _list("from in of on inside within for belonging under attached out")
 """What leads from a thing to what it is in or of."""
 
 AND = _list("and or plus along nor & && | ||")

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from holdfast.guardrails.detectors import vocabulary
 from holdfast.guardrails.detectors.acts import Act
-from holdfast.guardrails.detectors.reading import Name, Text
+from holdfast.guardrails.detectors.reading import Name, Text, are_several
 from holdfast.guardrails.detectors.verbs import DOING_AWAY, TAKING, VERBS, Manner
 
 PRONOUNS = frozenset({"it", "them", "those", "these", "this", "that"})
@@ -14,6 +14,7 @@ PRONOUNS = frozenset({"it", "them", "those", "these", "this", "that"})
 NAMED = vocabulary.THINGS | vocabulary.BIG
 
 _NOT_THINGS = (vocabulary.DETERMINERS - vocabulary.ALL) | PRONOUNS
+_NONE = frozenset({"no", "nothing", "none"})
 _COPIES = frozenset({"copy", "copies", "version", "versions"})
 _LIST = "list"
 
@@ -24,18 +25,16 @@ _ENOUGH: Mapping[Manner, frozenset[str]] = {
     Manner.FLUSHING: vocabulary.HOLDING,
     Manner.CLEARING: (vocabulary.HOLDING | vocabulary.LOGGING) - {"queue", "queues"},
     Manner.TRUNCATING: vocabulary.LOGGING,
-    Manner.OVERWRITING: vocabulary.WRITTEN | _SEVERAL,
+    Manner.OVERWRITING: vocabulary.WRITTEN | vocabulary.LARGE | _SEVERAL,
     Manner.ENDING: frozenset(word for word in vocabulary.RUNNING if word.endswith("s")),
-    Manner.REMOVING: _SEVERAL,
+    Manner.REMOVING: _SEVERAL | vocabulary.LARGE,
     Manner.DROPPING: _SEVERAL | vocabulary.COLUMNS,
 }
 """Of these one is enough, or several, for what is done to them."""
 
-_ALL_OF: Mapping[Manner, frozenset[str]] = {
-    Manner.ENDING: vocabulary.RUNNING,
-    Manner.REVOKING: vocabulary.REVOCABLE,
-}
-"""Of these it takes all; of everything that has a name, where nothing else is said."""
+
+_WHOLE = frozenset({Manner.DROPPING, Manner.ENDING})
+"""What is done to a part of something big is done to much."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,9 @@ class Thing:
         behind = self.text.texts[self.name.end : self.name.end + 1]
         words = self.text.words[self.name.begin : self.name.end]
         told = any(word.proper for word in words) or not vocabulary.WHICH.isdisjoint(behind)
-        return self.text.is_path(self.name) or (self.head in vocabulary.SINGLE and told)
+        single = self.head in vocabulary.SINGLE and told
+        belongs = self.head in NAMED and not vocabulary.SINGLE.isdisjoint(self.where)
+        return single or belongs or self.text.is_path(self.name)
 
     def has_number(self) -> bool:
         """Whether a number says how many there are."""
@@ -110,7 +111,13 @@ class Thing:
 def is_lost(thing: Thing, act: Act) -> bool:
     """Whether nobody can bring back what is done to a thing."""
     head = thing.head
-    if not head or head in _NOT_THINGS or (act.thorough and VERBS.get(head) is Manner.THOROUGH):
+    nothing = thing.text.has(_NONE, thing.name.begin, thing.name.begin + 1)
+    if (
+        nothing
+        or not head
+        or head in _NOT_THINGS
+        or (act.thorough and VERBS.get(head) is Manner.THOROUGH)
+    ):
         return False
     if act.manner is Manner.FORMATTING:
         return head in vocabulary.DISKS
@@ -135,12 +142,14 @@ def _is_an_entry(thing: Thing, act: Act) -> bool:
     if _LIST in thing.where:
         return False
     all_of_it = thing.is_all or act.thorough or act.manner is Manner.ENDING
+    if thing.is_precious:
+        return True
     return thing.is_in_a_store or (all_of_it and thing.is_one_of(NAMED))
 
 
 def _is_much(thing: Thing, act: Act) -> bool:
     """Whether a thing is much for what is done to it, whichever of its kind it is."""
-    if not thing.is_in_a_store and thing.is_tame(act.thorough):
+    if not thing.is_in_a_store and thing.is_tame(act.thorough or thing.head in vocabulary.KEPT):
         return False
     much = thing.is_all or thing.is_precious or act.for_ever
     if act.thorough:
@@ -151,6 +160,12 @@ def _is_much(thing: Thing, act: Act) -> bool:
         return True
     if act.manner is Manner.OVERWRITING and "." in thing.head:
         return True
-    if (much or thing.has_number()) and thing.head in _ALL_OF.get(act.manner, NAMED):
+    if act.manner in _WHOLE and thing.head in NAMED and thing.is_one_of(vocabulary.BIG):
+        return True
+    if act.manner is Manner.REVOKING:
+        return much and thing.head in vocabulary.REVOCABLE
+    if act.manner is Manner.REMOVING and are_several(thing.head):
+        return True
+    if thing.is_all or ((much or thing.has_number()) and thing.head in NAMED):
         return True
     return thing.is_in_a_store and act.manner in TAKING

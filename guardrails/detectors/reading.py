@@ -12,6 +12,7 @@ _QUOTES = "\"'`"
 
 _NAME_ENDS = grammar.ENDS | grammar.AND
 _CLAUSE_BEGINS = grammar.AND | grammar.FOLLOWING
+_ABBREVIATIONS = frozenset({"nr.", "mr.", "mrs.", "ms.", "dr.", "st.", "inc.", "ltd.", "e.g."})
 
 
 class Word(NamedTuple):
@@ -75,7 +76,10 @@ class Text:
 
     def is_name_end(self, at: int) -> bool:
         """Whether no name goes on with the word at a place."""
-        return at >= len(self.texts) or self.texts[at] in _NAME_ENDS
+        if at >= len(self.texts):
+            return True
+        word, before = self.texts[at], self.texts[at - 1] if at else ""
+        return word in _NAME_ENDS and not (word.endswith("ed") and before in grammar.ARTICLES)
 
     def read_name(self, at: int) -> Name:
         """Read a name: up to what leads to another, or to the end of the sentence."""
@@ -125,7 +129,7 @@ class Text:
     def _find_name_ends(self) -> list[int]:
         ends = [len(self.words)]
         for at, word in reversed(tuple(enumerate(self.words))):
-            if word.text in _NAME_ENDS or self._is_participle(at):
+            if self.is_name_end(at) or self._is_participle(at):
                 ends.append(at)
             else:
                 ends.append(at + 1 if word.is_over else ends[-1])
@@ -134,8 +138,12 @@ class Text:
     def _is_participle(self, at: int) -> bool:
         """Whether a participle stands behind several of something: files ending with x."""
         before = self.texts[at - 1] if at and not self.words[at - 1].is_over else ""
-        several = before.endswith("s") and not before.endswith(("ss", "us", "is"))
-        return several and self.texts[at].endswith(("ing", "ed"))
+        return are_several(before) and self.texts[at].endswith(("ing", "ed"))
+
+
+def are_several(noun: str) -> bool:
+    """Whether a noun has the ending of several."""
+    return noun.endswith("s") and not noun.endswith(("ss", "us", "is"))
 
 
 def read_text(text: str) -> Text:
@@ -164,8 +172,9 @@ def _read_line(line: str, begin: int) -> list[Word]:
 
 
 def _read_piece(piece: str) -> Iterator[Word]:
+    piece = "nr." if piece == "no." else piece
     parts = [bare for part in piece.split("/") if (bare := _strip(part))]
-    end = piece.rstrip("\"'`)]}*_")[-1:]
+    end = "" if piece in _ABBREVIATIONS else piece.rstrip("\"'`)]}*_")[-1:]
     for number, bare in enumerate(parts, start=1):
         last = number == len(parts)
         yield Word(
@@ -177,7 +186,8 @@ def _read_piece(piece: str) -> Iterator[Word]:
 
 
 def _strip(piece: str) -> str:
-    return piece.rstrip(_MARKS).lstrip(_LEADING).removesuffix("'s").removesuffix("'")
+    begun = piece if piece[:1] == "-" else piece.lstrip(_LEADING)
+    return begun.rstrip(_MARKS).removesuffix("'s").removesuffix("'")
 
 
 def _is_proper(piece: str, bare: str) -> bool:

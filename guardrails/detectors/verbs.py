@@ -31,16 +31,16 @@ _BASES = {
         "vaporize vaporise incinerate demolish pulverize"
     ),
     Manner.REMOVING: (
-        "remove eliminate scrap scratch trash discard zap burn axe unlink prune cleanse ditch "
+        "remove eliminate scrap scratch trash discard zap axe unlink prune cleanse ditch "
         "toss chuck strip unpublish scrub strike"
     ),
     Manner.DROPPING: "drop",
     Manner.EMPTYING: "empty drain",
     Manner.FLUSHING: "flush",
     Manner.CLEARING: "clear",
-    Manner.RESETTING: "reset",
+    Manner.RESETTING: "reset revert",
     Manner.TRUNCATING: "truncate",
-    Manner.ENDING: "terminate decommission uninstall deprovision evict kill",
+    Manner.ENDING: "terminate decommission uninstall deprovision evict kill burn",
     Manner.OVERWRITING: "overwrite",
     Manner.FORMATTING: "format reformat",
     Manner.REVOKING: "cancel revoke close deactivate disable void unsubscribe suspend",
@@ -78,6 +78,7 @@ def _misspell(verb: str) -> set[str]:
 
 VERBS = {
     "del": Manner.THOROUGH,
+    "rm": Manner.THOROUGH,
     **{
         wrong: manner
         for manner, verbs in _WORN.items()
@@ -130,10 +131,13 @@ PHRASES = {
 PARTED = {
     ("throw", "away"): Manner.THOROUGH,
     ("throw", "out"): Manner.THOROUGH,
+    ("throw", "bin"): Manner.THOROUGH,
+    ("throw", "trash"): Manner.THOROUGH,
     ("blow", "away"): Manner.THOROUGH,
     ("make", "disappear"): Manner.THOROUGH,
     ("make", "vanish"): Manner.THOROUGH,
     ("get", "out"): Manner.REMOVING,
+    ("cut", "out"): Manner.REMOVING,
     ("tear", "down"): Manner.ENDING,
     ("shut", "down"): Manner.ENDING,
     ("take", "down"): Manner.ENDING,
@@ -163,14 +167,14 @@ _DONE = {
 DONE = {form: manner for manner, forms in _DONE.items() for form in forms.split()}
 """What somebody may want to be done with a thing."""
 
-DOING = frozenset(
-    {"proceed", "do", "perform", "run", "execute", "start", "trigger", "initiate", "launch"}
-    | {"carry", "force", "make", "schedule"}
-)
+STARTING = frozenset({"run", "execute", "start", "trigger", "initiate", "launch", "schedule"})
+DOING = STARTING | {"proceed", "do", "perform", "carry", "force", "make"}
 NOMINALS = frozenset(
     {"deletion", "wipe", "purge", "removal", "destruction", "erasure", "truncation", "drop"}
     | {"teardown", "delete", "reset"}
 )
 """What is done by doing one of these: perform a wipe of the disk."""
+
+JOBS = frozenset({"job", "script", "task", "workflow", "routine", "run"})
 
 FOR_EVER = frozenset({"permanently", "irrevocably", "irreversibly", "irretrievably"})

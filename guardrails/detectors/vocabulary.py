@@ -22,8 +22,8 @@ ALL = _list(
 ) | _list("evry eveything everthing evrything")
 
 DETERMINERS = _list(
-    "a an the this that these those my your our its his her their all every each first second "
-    "third last other only same next previous"
+    "no nothing none a an the this that these those my your our its his her their all every each "
+    "first second third last other only same next previous"
 )
 
 BIG = _nouns(
@@ -114,9 +114,9 @@ SMALL = _nouns(
 """What is in texts, in code, on screens and in heads: there it can be put back."""
 
 ENTERED = _nouns(
-    "entry comment column duplicate tag page field label thread link value item note version view "
-    "key parameter rule filter one node reference line cell process cookie cache token property "
-    "attachment"
+    "case name address method entry comment column duplicate tag page field label thread link "
+    "value item note version view key parameter rule filter one node reference line cell process "
+    "cookie cache token property attachment"
 ) | {"duplicates"}
 """Of what is small, what people have put into a store: there all of it is much."""
 
@@ -138,12 +138,12 @@ PRECIOUS = _list("main master production prod live customer customers data clien
 """What makes one of the things one that nobody can bring back."""
 
 PAPERS = _nouns(
-    "report page docs document documentation readme slide layout html markdown wiki article list "
-    "menu diagram figure template ui screen view paper presentation spreadsheet navbar form "
-    "sidebar header footer dropdown picker panel widget toolbar modal chart graph legend query "
-    "result output response array dict json yaml mock fixture code src source text email body "
-    "story essay video song picture screenshot scan title paragraph sentence line name names "
-    "string url heading function file.py letter word draft argument table-header"
+    "report page docs document documentation readme slide layout html markdown article list menu "
+    "diagram figure template ui screen view paper presentation spreadsheet navbar form sidebar "
+    "header footer dropdown picker panel widget toolbar modal chart graph legend query result "
+    "output response array dict json yaml mock fixture code src source text email body story "
+    "essay video song picture screenshot scan title paragraph sentence line name names string url "
+    "heading function file.py letter word draft argument table-header"
 )
 """What is taken out of one of these can be put back."""
 
@@ -151,7 +151,7 @@ STORES = (
     BIG
     | LARGE
     | _nouns(
-        "crm register payroll case system share nas sheet sharepoint jira gmail outlook "
+        "book crm register payroll case system share nas sheet sharepoint jira gmail outlook "
         "salesforce okta dropbox drive erp cloud account directory folder library"
     )
 )

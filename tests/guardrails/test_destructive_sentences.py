@@ -179,6 +179,17 @@ def test_sentences_are_told_apart(destructive: list[str], harmless: list[str]) -
         ("Perform a complete wipe of the disk", True),
         ("What does a complete wipe of the disk cost?", False),
         ("remvoe all invoices", True),
+        ("Delete customer no. 88", True),
+        ("Run DELETE on every row of the table", True),
+        ("Delete key: find out why it doesn't work", False),
+        ("docker run --rm ubuntu", False),
+        ("Start the deletion job", True),
+        ("Drop the file into the shared folder", False),
+        ("Delete no records", False),
+        ("Remove his access to everything and delete the mailbox", True),
+        ("Explain how to find and delete old invoices", False),
+        ("The contract says that invoices must be deleted", False),
+        ("I want all drafts, invoices and contracts deleted", True),
     ],
 )
 def test_a_question_is_no_task(text: str, asks: bool) -> None:
