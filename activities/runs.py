@@ -23,7 +23,7 @@ from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import ModelCall, Prefix
-from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.event_log import log
 from holdfast.guardrails.detectors import resource_claims
@@ -153,6 +153,9 @@ class TemporalEarlierRuns:
         if found is None:
             raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
         execution = Execution(name, found.run_id)
+        # Before anything else: what is told of a turn that there isn't is told to no other tenant.
+        if await self._ask_tenant(execution) not in {tenant, None}:
+            raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
         left = await self._ask(execution, "", retry_of)
         if left.brief.tenant != tenant:
             raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
@@ -188,6 +191,19 @@ class TemporalEarlierRuns:
                 raise
             return None
         return found if found.workflow_type == WORKFLOW_TYPE else None
+
+    async def _ask_tenant(self, execution: Execution) -> str | None:
+        """Return whose a run is; null of one that never began, which can't tell anything."""
+        run = self._client.get_workflow_handle(execution.run_id, run_id=execution.id)
+        try:
+            found = await run.query("status", result_type=StatusReport, rpc_timeout=QUERY_TIMEOUT)
+        except WorkflowQueryFailedError:
+            return None
+        except RPCError as error:
+            raise ApplicationError(
+                f"no worker says whose run {execution.run_id!r} is: {error}", type="InvalidInput"
+            ) from None
+        return found.tenant
 
     async def _ask(self, execution: Execution, digest: str, of: RetryOf) -> Carryover:
         run, name = (
