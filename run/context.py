@@ -137,6 +137,13 @@ def select_lasting(items: tuple[TranscriptItem, ...]) -> tuple[UserTurn, ...]:
     return tuple(said)
 
 
+def leave_hidden(
+    items: tuple[TranscriptItem, ...], spans: Iterable[ItemRange]
+) -> tuple[TranscriptItem, ...]:
+    """Return a transcript without what no model may read any more."""
+    return _without_hidden(items, _find_hidden_places(items, spans), 0, len(items))
+
+
 def measure_reduction(seen: TranscriptView) -> int:
     """Return a number that grows whenever less of a transcript is shown than before."""
     hidden = sum(max(span.end - span.begin, 0) for span in seen.hidden)

@@ -16,7 +16,7 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn, strip_fence
-from holdfast.run import answers, parts
+from holdfast.run import answers, context, parts
 from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.limits import budgets
@@ -59,7 +59,7 @@ def find_next_tier(tiers: Tiers, tier: int) -> int:
 def render_goal(state: RunState) -> str:
     """Return what the agents of a tier are to reach, everything said since, and what was done."""
     said: list[str] = []
-    for item in state.conversation.items:
+    for item in context.leave_hidden(state.conversation.items, state.conversation.hidden):
         match item:
             case UserTurn(origin="goal" | "message"):
                 said.append(item.text)
