@@ -236,7 +236,7 @@ def _redact_items(state: RunState) -> tuple[TranscriptItem, ...]:
 
 
 def _find_told_origins(state: RunState) -> frozenset[str]:
-    """Return whose words are told where answers are withheld: a part's goal may quote its whole."""
+    """Return whose words are told where answers are withheld: a part's goal may quote any."""
     return frozenset() if state.brief.withheld else PEOPLE_ORIGINS
 
 
