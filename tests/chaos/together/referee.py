@@ -87,7 +87,7 @@ def nothing_withheld_is_told(seen: Seen) -> Complaints:
     for spoken in seen.spoken:
         if seen.drama.traits_of(spoken.agent).withholds:
             guarding.add(spoken.run_id)
-        guarded = spoken.run_id in guarding
+        guarded = any(belongs(spoken.run_id, one) for one in guarding)
         for secret in spoken.read - released:
             whose = secret.removeprefix(f"{SECRET}-").rpartition("-")[0]
             # What a part must keep to quotes its whole; nothing else comes from another run.
@@ -257,7 +257,9 @@ def what_others_did_is_not_done_again(seen: Seen) -> Complaints:
             if (before.tool, before.thing) != (later.tool, later.thing):
                 continue
             taken_back = any(
-                one.thing == before.thing and before.place < one.place < later.place
+                one.thing == before.thing
+                and one.ended is not None
+                and before.place < one.place < later.place
                 for one in undone
             )
             lost = before.ended is None and before.tool != "pay"
@@ -270,8 +272,19 @@ def what_others_did_is_not_done_again(seen: Seen) -> Complaints:
                 if lost and before.tool != "lose_write":
                     yield f"{_say(later)} was lost before"
                 continue
-            if _knows(seen, later, before):
+            if _knows(seen, later, before) and not _was_asked_about(seen, later, before):
                 yield f"{_say(later)} was done by {before.run_id} before"
+
+
+def _was_asked_about(seen: Seen, later: Entry, before: Entry) -> bool:
+    """Whether people let it run after a run that was cancelled, of which nobody knows."""
+    lost = all(one.run_id != before.run_id.partition(".")[0] for one in seen.over)
+    return lost and any(
+        isinstance(one.request, ApprovalRequest)
+        and (one.request.run_id or one.run_id, one.request.tool) == (later.run_id, later.tool)
+        and one.counted
+        for one in seen.decided
+    )
 
 
 def _knows(seen: Seen, later: Entry, before: Entry) -> bool:

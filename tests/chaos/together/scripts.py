@@ -106,7 +106,7 @@ def draw_traits(chance: Random, agent: str) -> Traits:
     return Traits(
         withholds=chance.choice(("", "", "retry", "block", "ask")),
         asks=chance.random() < 0.25,
-        estimates=chance.random() < 0.25,
+        estimates=chance.random() < 0.4,
         looks_after=chance.random() < 0.4,
         checks=checks,
         backtracks=checks and chance.random() < 0.7,
@@ -181,7 +181,7 @@ BUDGET: dict[str, tuple[int | float | None, ...]] = {
     "max_tokens": (None, None, None, 150),
     "max_tool_calls": (None, None, 3, 6),
     "max_wall_time": (None, None, None, 5.0),
-    "max_cost": (None, None, 0.5, 1.0),
+    "max_cost": (None, 0.5, 1.0, 1.5),
     "max_consecutive_failures": (None, 3),
     "loop_repeat_threshold": (None, 5),
 }
@@ -190,7 +190,7 @@ SESSION: dict[str, tuple[int | float | None, ...]] = {
     "max_steps": (None, 4, 8),
     "max_tokens": (None, None, 150),
     "max_tool_calls": (None, 4, 8),
-    "max_cost": (None, None, 0.5, 1.0),
+    "max_cost": (None, 0.5, 1.0, 1.5),
 }
 
 
