@@ -24,6 +24,7 @@ from holdfast.contracts.control import RetryOf
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.event_log import log
 from holdfast.guardrails.detectors import resource_claims
@@ -248,18 +249,23 @@ class TemporalEarlierRuns:
 
 
 async def find_last_digests(client: Client, execution: Execution) -> tuple[str, ...]:
-    """Return the digests of what a model was shown last in an execution, the whole first."""
-    call = await _find_last_model_call(client, execution)
-    return () if call is None else (call.head.digest, call.base.digest)
+    """
+    Return the digests of what a model was shown last in an execution, the whole first.
 
-
-async def _find_last_model_call(client: Client, execution: Execution) -> ModelCall | None:
+    One that asked none was given the digest by the execution before it, if it had one.
+    """
     async for event in _read_backwards(client, execution):
         scheduled = event.activity_task_scheduled_event_attributes
         if scheduled.activity_type.name == "call_model":
             inputs = await client.data_converter.decode(scheduled.input.payloads, [ModelCall])
-            return inputs[0]
-    return None
+            call: ModelCall = inputs[0]
+            return call.head.digest, call.base.digest
+        began = event.workflow_execution_started_event_attributes
+        if began.continued_execution_run_id:
+            inputs = await client.data_converter.decode(began.input.payloads, [RunState])
+            state: RunState = inputs[0]
+            return state.conversation.head.digest, state.conversation.sent.digest
+    return ()
 
 
 async def _read_backwards(client: Client, execution: Execution) -> AsyncGenerator[HistoryEvent]:

@@ -51,11 +51,11 @@ class AgentSession(RunHandlers):
     @workflow.query
     def archive(self, *given: JsonValue) -> ArchivedSession:
         """Return what the session goes on with, if it was ended from outside."""
-        run = self._run
+        run, now = self._run, workflow.now()
         return views.show_archive(
-            run.state,
+            views.take_unheard(run.state, self._inbox.unheard, now),
             read_query("archive", LeftQuery, given),
             tuple(run.begun.values()),
             run.begun_parts,
-            workflow.now(),
+            now,
         )

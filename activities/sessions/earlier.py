@@ -12,6 +12,7 @@ from temporalio.client import (
     Client,
     WorkflowExecution,
     WorkflowExecutionStatus,
+    WorkflowHistoryEventFilterType,
     WorkflowQueryFailedError,
 )
 from temporalio.exceptions import ApplicationError
@@ -119,20 +120,39 @@ class TemporalEarlierSessions:
         plain = read.data.isdigit() and len(read.data) < _MAX_DIGITS
         return int(read.data) if plain else 0  # its starter may have written anything
 
-    async def _is_over(self, execution: Execution) -> bool:
-        """Whether it is over and wasn't continued, as the server itself says: lists are late."""
+    async def _find_status(self, execution: Execution) -> int:
+        """Return how it stands, as the server itself says: lists are late."""
         try:
             known = await describe_execution(self._client, execution)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
-            return False
-        return known.status in _OVER
+            return WorkflowExecutionStatus.RUNNING  # nobody has it
+        return known.status
 
     async def read(self, execution: Execution) -> ArchivedSession | None:
-        """Return how one was left; raises ApplicationError where that can't be told yet."""
-        if not await self._is_over(execution):
-            return None
+        """
+        Return how one was left; raises ApplicationError where that can't be told yet.
+
+        One that was continued was left by who came behind it, unless no worker has taken that.
+        """
+        status = await self._find_status(execution)
+        if status == WorkflowExecutionStatus.CONTINUED_AS_NEW:
+            following = await self._find_following(execution)
+            later = await self.read(following) if following is not None else None
+            return later or await self._ask(execution)
+        return await self._ask(execution) if status in _OVER else None
+
+    async def _find_following(self, execution: Execution) -> Execution | None:
+        """Return the execution in which one was continued."""
+        handle = self._client.get_workflow_handle(execution.run_id, run_id=execution.id)
+        closing = WorkflowHistoryEventFilterType.CLOSE_EVENT
+        async for event in handle.fetch_history_events(event_filter_type=closing):
+            end = event.workflow_execution_continued_as_new_event_attributes
+            return Execution(execution.run_id, end.new_execution_run_id)
+        return None
+
+    async def _ask(self, execution: Execution) -> ArchivedSession | None:
         proven = False
         async for digest in self._list_proofs(execution):
             try:

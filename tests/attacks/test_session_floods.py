@@ -15,6 +15,7 @@ from holdfast.contracts.signals import CloseSignal
 from holdfast.run.sessions import messages
 from holdfast.run.transcript import build_continue_as_new_input
 from holdfast.testing import Reply, ScriptTurn, say
+from holdfast.workflows.inbound.inbox import MAX_REFUSALS_PER_WINDOW
 from tests.attacks.test_session_words import a_session
 from tests.builders import NOW, a_state
 from tests.running import Runs
@@ -120,3 +121,24 @@ async def test_messages_race_with_closing_opening_and_new_executions(
     for who in speakers:
         mine = [word for word in words if word.startswith(who)]
         assert mine == [f"{who}-{number}" for number in range(12)]
+
+
+async def test_what_came_behind_a_flood_is_answered_though_the_session_is_ended(
+    runs: Runs,
+) -> None:
+    """Nobody had read it, because refusals are gathered: it is answered once it opens again."""
+    # SE-04
+    talks = Talks(runs)
+    async with talks.working(scripted(latest)):
+        talk = talks.talk()
+        await talk.exchange("m-1", "one")
+        for number in range(MAX_REFUSALS_PER_WINDOW):
+            await talk.signal("approval", {"request_id": f"req-{number}", "decision": "approve"})
+        while (await talk.ask("status"))["refused_total"] != MAX_REFUSALS_PER_WINDOW:  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.05)
+        await talk.say("m-2", "two")
+        await talk.session()
+        await talk.handle.terminate()
+        await talk.exchange("m-3", "three")
+
+        assert await talk.answer("m-2") == "two"

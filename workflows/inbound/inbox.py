@@ -92,6 +92,11 @@ class Inbox:
         """Whether messages filled this execution: by their number, or by their size."""
         return self.taken >= MAX_MESSAGES_PER_EXECUTION or (history_is_long and self.taken > 0)
 
+    @property
+    def unheard(self) -> tuple[InboundMessage, ...]:
+        """What has come, and nobody has read yet."""
+        return tuple(self._waiting)
+
     async def open(self) -> None:
         """Begin to judge; a stop or a suspension that came before has taken effect on return."""
         self._opened.set()

@@ -1,6 +1,6 @@
 """What a session says about itself when it is asked. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from temporalio.exceptions import ApplicationError
@@ -9,6 +9,7 @@ from holdfast.contracts.base import Inbound
 from holdfast.contracts.sessions.archive import ArchivedSession, LeftQuery
 from holdfast.contracts.sessions.messages import (
     ConversationPage,
+    MessageSignal,
     OutcomeReport,
     SessionReport,
 )
@@ -16,6 +17,8 @@ from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.run.sessions import messages
 from holdfast.run.sessions.opening import leave_session
+from holdfast.workflows.inbound import messages as inbound
+from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.views import PageQuery, select_page
 
 
@@ -81,6 +84,15 @@ def show_archive(
     if state.withholds and state.conversation.head.digest and query.digest not in proofs - {""}:
         raise ApplicationError("that is not the digest of what its model was shown last")
     return leave_session(state, begun, lost_parts, now)
+
+
+def take_unheard(state: RunState, unheard: Iterable[InboundMessage], now: datetime) -> RunState:
+    """Take the messages that had come when the session was ended, behind much else that had."""
+    for one in unheard:
+        said = inbound.read(one.signal, one.payloads, inbound.SESSION_SIGNALS)
+        if isinstance(said, MessageSignal):
+            state, _ = messages.accept_message(state, said, now)
+    return state
 
 
 def _require_begun(state: RunState) -> None:
