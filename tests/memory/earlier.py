@@ -60,14 +60,13 @@ class _Handle:
     async def query(
         self,
         name: str,
-        argument: JsonValue,
-        *,
+        *arguments: JsonValue,
         result_type: type[Answer],
         rpc_timeout: timedelta,
     ) -> Answer:
         """Ask an execution something, open or over."""
         assert rpc_timeout > timedelta()
-        given = await data_converter.encode([argument])
+        given = await data_converter.encode(arguments) if arguments else []
         answer = await self.server.query(self.workflow_id, name, given, self.run_id)
         if answer.HasField("failed"):
             raise WorkflowQueryFailedError(answer.failed.message)
