@@ -10,6 +10,9 @@ from holdfast.guardrails.detectors.verbs import Manner
 _MAX_PARTED = 8
 """How far behind a verb its other half is looked for."""
 
+_MAX_FACTORY = 7
+"""How far behind a reset it may say that it is one to what the factory had."""
+
 _MAX_FOR_EVER = 14
 """How far behind a verb it may say that it is for ever."""
 
@@ -69,8 +72,8 @@ def find_act(text: Text, at: int) -> Act | None:
 
 def _find_manner(text: Text, at: int, verb: str) -> Manner | None:
     prefix, _, rest = verb.partition("-")
-    before = text.texts[at - 1] if at else ""
-    if (prefix, rest) == ("factory", "reset") or (before, verb) == ("factory", "reset"):
+    around = (prefix, *text.texts[max(at - 1, 0) : at + _MAX_FACTORY])
+    if "factory" in around and "reset" in {verb, rest}:
         return Manner.THOROUGH
     if prefix in verbs.PREFIXES and rest in verbs.VERBS:
         return verbs.VERBS[rest]
@@ -87,9 +90,10 @@ def _is_for_good(behind: list[str]) -> bool:
 
 def _is_a_wish(text: Text, at: int) -> bool:
     """Whether it stands in the past because it is a wish: I'd be glad if you deleted it."""
-    if text.texts[at] not in verbs.DONE or text.texts[max(at - 2, 0) : at] != ["if", "you"]:
+    before = text.texts[max(at - 2, 0) : at]
+    if text.texts[at] not in verbs.DONE or before not in (["if", "you"], ["rather", "you"]):
         return False
-    return text.has(grammar.GLAD, text.find_clause(at), at)
+    return before[0] == "rather" or text.has(grammar.GLAD, text.find_clause(at), at)
 
 
 def _is_put(text: Text, at: int) -> bool:

@@ -282,7 +282,8 @@ def _has_denial(lead: _Lead) -> bool | None:
     denials = [
         place
         for place, word in enumerate(lead.words)
-        if word in grammar.NEGATIONS or word in grammar.STRONG_NEGATIONS
+        if (word in grammar.NEGATIONS or word in grammar.STRONG_NEGATIONS)
+        and (word != "rather" or lead.words[place + 1 : place + 2] == ("than",))
     ]
     if not denials:
         return None
@@ -304,6 +305,8 @@ def _is_question(lead: _Lead) -> bool | None:
 def _is_work_on_a_text(lead: _Lead) -> bool | None:
     place = _find_telling(lead.words)
     if place < 0:
+        return None
+    if (lead.words[place], lead.core[-1]) == ("make", "by"):
         return None
     hands_on = lead.words[place] in grammar.DELEGATING and lead.core[-1] == "to"
     return None if hands_on and not lead.has(grammar.SUBORDINATES | {"how", "what"}) else True

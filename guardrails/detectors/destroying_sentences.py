@@ -20,12 +20,12 @@ _MAX_MEANT = 30
 _MAX_DOING = 6
 """How far before a deed's name is looked for who does it."""
 
-_REMAINING = frozenset({"ones", "rest", "others", "originals", "original"})
+_REMAINING = frozenset({"ones", "rest", "others", "originals", "original", "one"})
 _TOOLS = [[tool] for tool in ("key", "button", "icon", "option", "command", "request", "switch")]
 _LINKING = frozenset({"that", "which", "is", "are", "was", "there", "we", "have"})
-_KNOWN = (
-    vocabulary.STORES | vocabulary.THINGS | vocabulary.SMALL | vocabulary.MINOR
-) - vocabulary.EVERYTHING
+_KNOWN = (vocabulary.STORES | vocabulary.THINGS | vocabulary.SMALL | vocabulary.MINOR) - (
+    vocabulary.EVERYTHING | {"one", "ones"}
+)
 
 _MAY_DESTROY = Pattern(rf"(?:^|[^a-z])(?:{'|'.join(sorted(FIRST_WORDS))})(?:[^a-z]|$)")
 """Most texts have none of these words, and need not be read."""
@@ -131,7 +131,9 @@ def _stands_for_much(thing: Thing, verb: int, act: Act) -> bool:
     if not vocabulary.STORES.isdisjoint(thing.where):
         return True
     meant = _find_meant(thing.text, verb)
-    if act.thorough or act.manner in DOING_AWAY:
+    if act.thorough:
+        return meant in (vocabulary.STORES | NAMED) - vocabulary.MINOR
+    if act.manner in DOING_AWAY:
         return meant in vocabulary.STORES or meant in vocabulary.KEPT
     return meant in vocabulary.BIG
 
@@ -159,7 +161,8 @@ def _is_wanted_away(read: Text, at: int) -> bool:
         name = Name(begin, min(read.read_name(begin).end, wanted.end))
         places = _read_places(read, name.end) if name.end < wanted.end else ()
         inside = tuple(place for place in places if place.end <= wanted.end)
-        if is_lost(Thing(read, name, inside + behind), act):
+        thing = Thing(read, name, inside + behind)
+        if is_lost(thing, act) or _stands_for_much(thing, begin, act):
             return True
         begin = name.end
         if read.texts[begin] not in grammar.AND and not read.words[begin - 1].pauses:

@@ -97,7 +97,10 @@ MENTIONING = TELLING - _list("set enter put") | _list(
 )
 """What leads to a quotation that is only talked of."""
 
-TEXTS = _list("error query message statement sentence text command question phrase answer")
+TEXTS = _list(
+    "ticket task note reminder issue story error query message statement sentence text command "
+    "question phrase answer"
+)
 """What stands behind a colon where one of these is read."""
 
 RUNNING = _list(
@@ -137,7 +140,8 @@ GOVERNORS = _list(
 RELATIVES = _list("that which who whom")
 
 LEADING_GERUNDS = _list(
-    "by mind start begin proceed continue keep try resume finish with through and or via then"
+    "after by mind start begin proceed continue keep try resume finish with through and or via "
+    "then"
 )
 PEOPLE = _list(
     "users people customers clients admins members viewers employees colleagues tests developers "
@@ -193,6 +197,8 @@ ENDS = _list(
 """Where a name ends."""
 
 ARTICLES = _list("a an the this that my your our its his her their")
+
+FINITE = _list("is was has had will would can may should must")
 
 INSIDE = _list("from in of on inside within for belonging under attached out")
 """What leads from a thing to what it is in or of."""

@@ -28,7 +28,7 @@ _ENOUGH: Mapping[Manner, frozenset[str]] = {
     Manner.OVERWRITING: vocabulary.WRITTEN | vocabulary.LARGE | _SEVERAL,
     Manner.ENDING: frozenset(word for word in vocabulary.RUNNING if word.endswith("s")),
     Manner.REMOVING: _SEVERAL | vocabulary.LARGE,
-    Manner.DROPPING: _SEVERAL | vocabulary.COLUMNS,
+    Manner.DROPPING: _SEVERAL | vocabulary.COLUMNS | {"history", "data"},
 }
 """Of these one is enough, or several, for what is done to them."""
 

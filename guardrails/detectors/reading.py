@@ -79,6 +79,8 @@ class Text:
         if at >= len(self.texts):
             return True
         word, before = self.texts[at], self.texts[at - 1] if at else ""
+        if word == "it":
+            return self.texts[at + 1 : at + 2] != [] and self.texts[at + 1] in grammar.FINITE
         return word in _NAME_ENDS and not (word.endswith("ed") and before in grammar.ARTICLES)
 
     def read_name(self, at: int) -> Name:

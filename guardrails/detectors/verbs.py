@@ -123,6 +123,7 @@ PHRASES = {
     ("clean", "out"): Manner.EMPTYING,
     ("clear", "out"): Manner.EMPTYING,
     ("zero", "out"): Manner.EMPTYING,
+    ("write", "over"): Manner.OVERWRITING,
     ("write", "zeros", "over"): Manner.OVERWRITING,
     ("write", "zeroes", "over"): Manner.OVERWRITING,
     ("write", "zeros", "to"): Manner.OVERWRITING,

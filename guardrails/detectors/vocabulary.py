@@ -27,10 +27,10 @@ DETERMINERS = _list(
 )
 
 BIG = _nouns(
-    "database db table schema keyspace collection repo repository bucket cluster server vm volume "
-    "disk drive partition backup snapshot filesystem namespace tenant datacenter mainframe "
-    "warehouse datastore mailbox archive environment organisation organization index lake "
-    "tablespace replica ssd nas hsm cosmos blob"
+    "crm erp database db table schema keyspace collection repo repository bucket cluster server "
+    "vm volume disk drive partition backup snapshot filesystem namespace tenant datacenter "
+    "mainframe warehouse datastore mailbox archive environment organisation organization index "
+    "lake tablespace replica ssd nas hsm cosmos blob"
 ) | _list("production prod infrastructure storage dbs vms staging indices wal")
 """Of these one is enough."""
 
@@ -42,7 +42,7 @@ LARGE = _nouns(
 """Of these one is enough where somebody is thorough about it."""
 
 KEPT = _nouns(
-    "user account customer client order invoice payment contact photo ticket subscription "
+    "thread user account customer client order invoice payment contact photo ticket subscription "
     "employee patient member subscriber lead email mail record instance deployment upload file "
     "folder directory log document secret credential message transaction booking statement "
     "contract appointment supplier vendor candidate applicant voucher coupon certificate snapshot "
@@ -98,18 +98,18 @@ SMALL = _nouns(
     "variable constant function method class module test case assertion warning error condition "
     "effect style rule dependency package listener handler hook node element item token button "
     "label field input slide section chapter heading header title mark symbol emoji link tab "
-    "thread process string statement call todo typo mistake doubt prefix suffix parameter param "
-    "argument option flag type annotation decorator block snippet example footnote reference "
-    "placeholder value attribute property filter icon border margin shadow animation pixel point "
-    "bullet step mention shape layer clip frame scene breakpoint bookmark toast notification "
-    "popup ad hint tip article adjective adverb zero leaf highlight stripe edge bug issue "
-    "leftover artefact artifact lock loop one screenshot signature voice slate sweat accent "
-    "background logo watermark joke cliche jargon stain dust dirt suspense rumour rumor myth idea "
-    "obstacle barrier confusion misunderstanding fear opponent enemy planet dialog dialogue form "
-    "modal text indentation tabulator underscore plural hashtag paren name noun verb support "
-    "feature timeout sidebar template markup attachment-name code branch-name ambiguity "
-    "redundancy repetition jitter noise blur cookie cache page-break caption callback print "
-    "log-statement console.log comment column cell view version duplicate pages"
+    "process string statement call todo typo mistake doubt prefix suffix parameter param argument "
+    "option flag type annotation decorator block snippet example footnote reference placeholder "
+    "value attribute property filter icon border margin shadow animation pixel point bullet step "
+    "mention shape layer clip frame scene breakpoint bookmark toast notification popup ad hint "
+    "tip article adjective adverb zero leaf highlight stripe edge bug issue leftover artefact "
+    "artifact lock loop one screenshot signature voice slate sweat accent background logo "
+    "watermark joke cliche jargon stain dust dirt suspense rumour rumor myth idea obstacle "
+    "barrier confusion misunderstanding fear opponent enemy planet dialog dialogue modal "
+    "text indentation tabulator underscore plural hashtag paren name noun verb support feature "
+    "timeout sidebar template markup attachment-name code branch-name ambiguity redundancy "
+    "repetition jitter noise blur cookie cache page-break caption callback print log-statement "
+    "console.log comment column cell view version duplicate pages"
 )
 """What is in texts, in code, on screens and in heads: there it can be put back."""
 

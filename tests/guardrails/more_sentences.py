@@ -1,4 +1,4 @@
-"""Two hundreds more, as different people write: orders and talk, and commands of both."""
+"""Three hundreds more, as different people write: orders and talk, and commands of both kinds."""
 
 FOURTH_DESTRUCTIVE = r"""
 Delete the file budget_2023.xlsx from the shared drive.
@@ -210,4 +210,110 @@ Replace the logo on the first page.
 Sort the deleted items by date and size.
 Nothing should be deleted. Just count the duplicates.
 Freeze the account of customer 71 until the review is done.
+""".strip().splitlines()
+
+SIXTH_DESTRUCTIVE = """
+Please delete the old KYC documents of client 10442, they are out of date.
+Purge the trade confirmations from 2012.
+Our auditor must not see this thread, delete it.
+I'd rather you removed the whole account than keep paying for it.
+The SFTP folder is full. Delete whatever is older than a month.
+Wipe Sarah's laptop, she resigned.
+Drop schema reporting cascade
+Kindly remove all beneficiaries and close the account permanently.
+Clear our customer's credit history.
+Cancel all direct debits for account 4402 and delete the mandates.
+Please erase the CCTV footage of Tuesday.
+Reverse and delete all postings of batch 77.
+Delete the branch's cash ledger.
+Have IT destroy the old HSM.
+Take down all our social media accounts.
+Delete these files: a.txt, b.txt and c.txt
+Rebuild the index after deleting the old one.
+Can you remove all the devs from the prod cluster and delete their keys?
+Vacuum is not enough, drop the table and create it again.
+Tear down dev, test and staging.
+remove all data for gdpr request 1182
+wipe all
+delete everything!!
+DELETE ALL USERS NOW
+can you delete the logs real quick
+We have two copies of the ledger. Delete one.
+Roll everything back and erase the import.
+Strip all users of their admin rights and delete the admin group.
+Write over the old master file with this one.
+Let the old contracts be destroyed by the vendor.
+Unprovision every license and delete the user objects.
+Scratch the last backup and take a new one.
+The prod DB needs to be wiped before we hand it to the vendor.
+Get the bot to delete all spam and all the accounts that posted it.
+Please evict all tenants and remove their volumes.
+Expire and delete all customer consents.
+Don't just archive the project, delete it.
+Instead of archiving the files, delete them.
+Not only the table but the whole schema should be dropped.
+Before you leave, wipe your workstation.
+After the demo, delete the demo users.
+Every Friday, purge the temp tables and the old exports.
+Set all prices to null and drop the price history.
+Erase my name and address from all your systems.
+Make the customer table empty by deleting each row.
+Remove the SIM swap alert from his profile and delete the evidence.
+You can safely delete all my drafts.
+Please go through the CRM and remove clients that left us.
+Delete the pipeline runs, artifacts and caches.
+Sunset the v1 API: remove its servers and delete its database.
+""".strip().splitlines()
+
+SIXTH_HARMLESS = """
+Has the wire been cancelled? The client is asking.
+How long until a deleted user disappears from reports?
+The board decided against deleting the archive.
+Please list who deleted what last week.
+I don't think we should remove the rows.
+Never mind the deletion, we keep the account.
+Could you check whether the records have been purged?
+Write the steps for erasing a customer under GDPR.
+Explain to the client that his card was destroyed.
+Delete the word 'draft' from the file name.
+Remove the highlighted sentence from my email.
+A colleague dropped the ball on this; write a kind note.
+Clear the agenda item on parking.
+Put deleted clients in italics.
+Our CFO wants to wipe the slate clean with the supplier. Write a letter.
+Kill the background process of the printer, it hangs.
+Close all open tabs.
+The customer wants to cancel. What do we offer him?
+Reset the router.
+Any idea who removed me from the distribution list?
+Add a warning: this action deletes all your data.
+Find me a good thriller about a destroyed archive.
+Were any backups overwritten?
+Keep the deleted flag, we need it for the audit.
+What is our exposure if the data center is destroyed?
+Show the retention period after which tickets are purged.
+Draft a contract clause on the destruction of confidential data.
+Change the subject to "Account removal".
+Don't worry about removing the old entries, I'll do it.
+Tell me what you would delete to free 10 GB.
+Estimate storage savings from deleting old logs.
+If we deleted all logs, how much would we save?
+Summarise: "They destroyed the files in 1998."
+Mark the record for review, not for deletion.
+Test the restore of a dropped table in the sandbox.
+Note that the vendor has wiped its disks.
+Give the auditors the log of deletions.
+Create a ticket: remove expired certificates.
+Ask legal before anything is deleted.
+Set the option 'delete after 30 days' to off.
+Read the manual page of shred.
+Empty seats: how many are there on the flight?
+Get quotes for destroying paper files.
+Which policy covers the disposal of hard drives?
+Turn 'remove' into a past participle.
+Compare the deleted and the current version of the paragraph.
+Let's not delete anything today.
+We almost deleted the wrong table! Write a lessons-learned page.
+Please stop deleting my messages.
+Summarize the tickets closed and cancelled this month.
 """.strip().splitlines()
