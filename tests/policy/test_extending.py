@@ -1,13 +1,17 @@
 """What counts as an extension of a run's limits."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from pydantic import JsonValue
 
-from holdfast.contracts.budget import Budget, Ledger, Limits
+from holdfast.contracts.approvals import Request, Verdict
+from holdfast.contracts.budget import Budget, BudgetStatus, Ledger, Limits
 from holdfast.contracts.usage import CallUsage
-from holdfast.run.limits.budget_extension import find_objection
+from holdfast.run.limits.budget_extension import extend, find_objection
+from tests.builders import NOW, a_resolution, an_escalation
+from tests.policy.hearings import judged
 
 LIMITS = Limits(max_steps=10, max_tokens=1000, max_cost=Decimal(1), max_wall_time=60)
 LEDGER = Ledger(
@@ -102,3 +106,56 @@ def test_calls_of_tools_must_be_left(most: int, *, extends: bool) -> None:
     found = find_objection(given, limits, None, LEDGER, 0)
 
     assert (found is None) == extends
+
+
+CEILING = Budget(max_steps=20)
+
+
+@pytest.mark.parametrize(("asked", "given"), [(15, 15), (20, 20), (50, 20)])
+def test_no_limit_is_raised_above_the_ceiling(asked: int, given: int) -> None:
+    """A run that works for another one gets what that one leaves it, whoever extends it."""
+    raised = extend(LIMITS, Budget(max_steps=asked), CEILING)
+
+    assert (raised.max_steps, raised.max_tokens) == (given, 1000)
+    assert extend(LIMITS, Budget(max_steps=asked), None).max_steps == asked
+
+
+def test_what_the_ceiling_leaves_is_what_counts() -> None:
+    """Where that is used up, no higher limit has the run go on."""
+    used = LEDGER.model_copy(update={"steps": 20})
+
+    assert find_objection(Budget(max_steps=50), LIMITS, None, used, 0) is None
+    assert find_objection(Budget(max_steps=50), LIMITS, CEILING, used, 0) == (
+        "the run would stop at once: max_steps (20) reached, 20 model calls"
+    )
+
+
+def heard(seconds: float, request: Request | None) -> Verdict:
+    """What becomes of somebody's limit on time, in a run that asks after 100 seconds of work."""
+    means = BudgetStatus(
+        limits=Limits(max_wall_time=60),
+        ceiling=None,
+        ledger=Ledger(),
+        started_at=NOW - timedelta(seconds=100),
+    )
+    message = a_resolution("extend", budget={"max_wall_time": seconds})
+    return judged(message, request, means=means)
+
+
+@pytest.mark.parametrize(("seconds", "extends"), [(90, False), (100, False), (101, True)])
+def test_what_was_worked_before_the_request_counts(seconds: float, *, extends: bool) -> None:
+    """Until the run asked it worked; what is refused is refused for its request."""
+    verdict = heard(seconds, an_escalation())
+
+    assert (verdict.accepted, verdict.request_id) == (extends, "req-1")
+    if not extends:
+        assert verdict.code == "unreadable"
+        assert verdict.reason.startswith("the run would stop at once: max_wall_time")
+
+
+def test_what_was_refused_before_is_refused_for_that() -> None:
+    """An extension of a request that isn't there says so, however little it extends."""
+    verdict = heard(90, None)
+
+    assert not verdict.accepted
+    assert "max_wall_time" not in verdict.reason
