@@ -15,7 +15,9 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.converter import PayloadCodec
 
-from holdfast import Agent, App, HoldfastError
+from holdfast import Agent, App, HoldfastError, Risk, tool
+from holdfast.client import Holdfast
+from holdfast.contracts.bounds import MAX_PAYLOAD_BYTES
 from holdfast.testing import call
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.payloads import TolerantCodec
@@ -37,6 +39,12 @@ async def shout(client: Client, run_id: str, name: str, *payloads: Payload) -> N
             input=Payloads(payloads=payloads),
         )
     )
+
+
+@tool(risk=Risk.READ_ONLY, max_retries=0)
+async def find_line(whose: str) -> str:
+    """Find the line to somebody else."""
+    raise ConnectionError(f"no line to {whose}")
 
 
 def sending(log: Path) -> App:
@@ -61,6 +69,28 @@ async def test_no_rubbish_locks_an_approval_out(client: Client, tmp_path: Path) 
     assert (result.status, status.refused_total) == ("completed", 6)
     assert len(lines(log)) == 1
     assert trace.status == "completed"
+
+
+async def test_what_a_failure_says_is_for_its_own_alone(client: Client) -> None:
+    """Whoever has the codec reads why a call failed; the server and others don't."""
+    script = [call("find_line", whose="the bank"), told]
+    agent = Agent(name="it", instructions="Find.", models=["scripted:it"], tools=[find_line])
+    app = App(agents=[agent], scripts={"it": script}, codec=Packed())
+    async with working(client, app) as (holdfast, queue):
+        run = await holdfast.start("it", "go", queue=queue)
+        await run.result()
+        (history,) = await run.history()
+        (stored,) = await Holdfast(client).run(run.id).history()
+
+    (failure,) = [
+        event.activity_task_failed_event_attributes.failure
+        for event in history.events
+        if event.HasField("activity_task_failed_event_attributes")
+    ]
+    assert "no line to the bank" in failure.message
+    assert not failure.HasField("encoded_attributes")
+    raw = b"".join(event.SerializeToString() for event in stored.events)
+    assert b"the bank" not in raw
 
 
 async def test_a_start_with_rubbish_ends(client: Client, tmp_path: Path) -> None:
@@ -123,6 +153,25 @@ async def test_a_codec_without_its_key_is_waited_for() -> None:
     assert await TolerantCodec(codec).decode([sealed]) == [PLAIN]
 
 
+class Waking(Strict):
+    """Has its key from so many looks on."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        self.looks -= 1
+        self.has_key = self.looks < 0
+        return await super().decode(payloads)
+
+
+async def test_a_key_that_comes_back_is_used_at_once() -> None:
+    """What could be read when the codec was tried is no rubbish for what was tried before."""
+    (sealed,) = await Strict().encode([PLAIN])
+
+    assert await TolerantCodec(Waking(2)).decode([sealed]) == [PLAIN]
+
+
 async def test_what_unpacks_beyond_all_bounds_is_not_kept() -> None:
     """Signals of some kilobytes each would be gigabytes in a worker that reads their history."""
     bomb = Payload(metadata={"encoding": b"json/plain"}, data=b'"%s"' % (b"x" * 20_000_000))
@@ -130,5 +179,17 @@ async def test_what_unpacks_beyond_all_bounds_is_not_kept() -> None:
 
     read = await TolerantCodec(Packed()).decode([packed, plain])
 
+    unreadable = Payload(metadata={"encoding": b"binary/unreadable"})
     assert len(packed.data) < 50_000
-    assert read == [Payload(metadata={"encoding": b"binary/unreadable"}), PLAIN]
+    assert read == [unreadable, PLAIN]
+    (sealed,) = await Strict().encode([bomb])
+    assert await TolerantCodec(Strict()).decode([sealed, PLAIN]) == [unreadable, unreadable]
+
+
+async def test_what_is_somewhat_larger_than_ours_is_read() -> None:
+    """Another release may have written more than this one would."""
+    large = Payload(
+        metadata={"encoding": b"json/plain"}, data=b'"%s"' % (b"x" * MAX_PAYLOAD_BYTES)
+    )
+
+    assert await TolerantCodec(Packed()).decode(await Packed().encode([large])) == [large]

@@ -291,6 +291,20 @@ def test_what_is_no_cursor_is_refused_in_a_line(text: str) -> None:
     assert len(str(refused.value)) < 400
 
 
+def test_a_copy_of_a_cursor_stays_where_it_was() -> None:
+    """Neither moves the other, whether history is told or a reply under way."""
+    text = "a.b.1.2_c.d.3.4~a.b.1.1.1.3"
+    cursor = Cursor.parse(text, "r")
+
+    copied = cursor.copy()
+    copied.forget(["a"])
+    assert (str(cursor), str(copied)) == (text, "c.d.3.4")
+
+    still = cursor.copy()
+    cursor.forget(["a"])
+    assert (str(cursor), str(still)) == ("c.d.3.4", text)
+
+
 def test_a_cursor_has_nothing_of_runs_that_have_ended() -> None:
     """Neither what was told last of them nor how far a reply was told: it would grow and grow."""
     # T-32
