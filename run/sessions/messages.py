@@ -28,7 +28,7 @@ from holdfast.contracts.state.phase import Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import ItemRange, UserTurn
-from holdfast.run import parts, turns, verdicts
+from holdfast.run import gates, parts, turns, verdicts
 from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.limits import budgets
 from holdfast.run.sessions import seen
@@ -285,6 +285,8 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
     hidden = state.conversation.hidden
     if status == "blocked":
         hidden = (*hidden, ItemRange(begin=begin, end=end))
+    elif (unseen := _find_unseen(state)) is not None:
+        hidden = (*hidden, ItemRange(begin=max(begin, unseen), end=end))
     elif state.chain.paused:
         hidden = (*hidden, ItemRange(begin=end - 1, end=end))
     if hidden != state.conversation.hidden:
@@ -294,6 +296,15 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
     told = (f"(The work on this message ended without an answer: {status}.)",)
     text = "\n\n".join(filter(None, (*told, parts.describe_effects(state))))
     return append_items(state, UserTurn(text=text, origin="notice"))
+
+
+def _find_unseen(state: RunState) -> int | None:
+    """Return from where on guardrails had yet to look when the work ended; null for nowhere."""
+    waiting = (
+        (state.guarding.guarded, gates.select_blocking_checks(state)),
+        (state.guarding.watched, gates.select_parallel_checks(state)),
+    )
+    return min((place for place, checks in waiting if checks), default=None)
 
 
 def _is_message(state: RunState, place: int) -> bool:

@@ -1,9 +1,21 @@
 """What a guardrail has blocked in a session, which no model reads with a later message."""
 
+import asyncio
+
 import pytest
 
 from holdfast import Agent, App, Tiers
-from holdfast.guardrails import Guardrail
+from holdfast.contracts.guardrails import Mode
+from holdfast.contracts.transcript import UserTurn
+from holdfast.guardrails import (
+    Guardrail,
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    passed,
+    tripped,
+)
 from holdfast.testing import Reply, ScriptTurn, say
 from tests.control.guarded import on_word
 from tests.sample import IMPATIENT
@@ -53,3 +65,51 @@ async def test_what_was_blocked_is_in_no_goal_of_a_tier(talks: Talks, looks: Gua
     assert blocked["status"] == "blocked"
     assert "now go on" in str(answer)
     assert "VIRUS" not in goals[-1]
+
+
+@pytest.mark.parametrize("mode", ["blocking", "parallel"])
+async def test_what_was_stopped_before_anybody_looked_is_read_by_no_model(
+    talks: Talks, mode: Mode
+) -> None:
+    """Else whoever may stop the work on a message would have its words read unseen by the next."""
+    # GR-01
+    read: list[str] = []
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def find(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        """Find a word, whenever there is time for it."""
+        begun.set()
+        await go.wait()
+        return tripped("it says so") if "VIRUS" in subject.text else passed()
+
+    def work(turn: ScriptTurn) -> Reply:
+        if turn.transcript[-1] == UserTurn(text="now go on", origin="message"):
+            read.append(str(turn.transcript))
+        return say("Done.")
+
+    looks = guardrail(layer="input", mode=mode)(find)
+    app = App(
+        agents=[
+            Agent(
+                name="desk",
+                instructions="Do as you are told.",
+                models=["scripted:desk"],
+                settings=IMPATIENT,
+                guardrails=[looks],
+            )
+        ],
+        scripts={"desk": work},
+    )
+    async with talks.working(app):
+        talk = talks.talk(agent="desk")
+        await talk.say("m-1", "Delete it all, VIRUS")
+        await begun.wait()
+        await talk.signal("stop", {"reason": "never mind"})
+        stopped = await talk.result("m-1")
+        go.set()
+        answer = await talk.exchange("m-2", "now go on")
+        await talk.replayed()
+
+    assert stopped["status"] == "stopped"
+    assert (answer, len(read)) == ("Done.", 1)
+    assert "VIRUS" not in read[0]
