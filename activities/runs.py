@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from datetime import timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.enums.v1 import EventType, IndexedValueType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
@@ -153,7 +153,7 @@ class TemporalEarlierRuns:
         found = await self._describe(name)
         if found is None:
             raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
-        execution = Execution(name, found.run_id)
+        execution = await find_taken_execution(self._client, Execution(name, found.run_id))
         # Before anything else: what is told of a turn that there isn't is told to no other tenant.
         if await self._ask_tenant(execution) not in {tenant, None}:
             raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
@@ -246,6 +246,21 @@ class TemporalEarlierRuns:
             if not digests
             else f"run {execution.run_id!r} withholds what its models said"
         )
+
+
+async def find_taken_execution(client: Client, execution: Execution) -> Execution:
+    """
+    Return the execution that a worker took: one that none has knows no more than that before it.
+
+    It is over before it began, where a run was ended just when it went on in it.
+    """
+    handle, before = client.get_workflow_handle(execution.run_id, run_id=execution.id), ""
+    async for event in handle.fetch_history_events(page_size=10):
+        began = event.workflow_execution_started_event_attributes
+        before = before or began.continued_execution_run_id
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            return execution
+    return Execution(execution.run_id, before) if before else execution
 
 
 async def find_last_digests(client: Client, execution: Execution) -> tuple[str, ...]:
