@@ -138,10 +138,10 @@ def select_lasting(items: tuple[TranscriptItem, ...]) -> tuple[UserTurn, ...]:
 
 
 def leave_hidden(
-    items: tuple[TranscriptItem, ...], spans: Iterable[ItemRange]
+    items: tuple[TranscriptItem, ...], spans: Iterable[ItemRange], begin: int = 0
 ) -> tuple[TranscriptItem, ...]:
-    """Return a transcript without what no model may read any more."""
-    return _without_hidden(items, _find_hidden_places(items, spans), 0, len(items))
+    """Return a transcript from a place on, without what no model may read any more."""
+    return _without_hidden(items, _find_hidden_places(items, spans), begin, len(items))
 
 
 def measure_reduction(seen: TranscriptView) -> int:

@@ -25,6 +25,7 @@ from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.guardrails.detectors import resource_claims
+from holdfast.run import context
 from holdfast.run.limits import confidence, triggers
 from holdfast.run.summaries import call_line, render_call
 from holdfast.run.tool_results import MAY_HAVE_RUN_STATUSES
@@ -246,7 +247,8 @@ def _select_answer_specs(state: RunState, layer: str) -> tuple[GuardrailSpec, ..
 
 
 def _select_item_checks(state: RunState, place: int, mode: Mode) -> tuple[GuardrailCheck, ...]:
-    fresh = state.conversation.items[place:]
+    said = state.conversation
+    fresh = context.leave_hidden(said.items, said.hidden, place)
     if not fresh or not state.agent.guardrails:
         return ()
     specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
@@ -309,7 +311,8 @@ def _build_done_subjects(state: RunState, place: int) -> tuple[Subject, ...]:
     """Return the calls that ran, or may have, of the turns that were closed behind a place."""
     asked: dict[str, AnyCall] = {}
     done: list[Subject] = []
-    for item in state.conversation.items[max(place - 1, 0) :]:
+    said = state.conversation
+    for item in context.leave_hidden(said.items, said.hidden, max(place - 1, 0)):
         if isinstance(item, AssistantTurn):
             asked = {call.call_id: call for call in item.calls}
         if isinstance(item, ToolTurn):

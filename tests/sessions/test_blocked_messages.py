@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast import Agent, App, Tiers
+from holdfast import Agent, App, Handoff, Tiers
 from holdfast.contracts.guardrails import Mode
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import (
@@ -16,7 +16,7 @@ from holdfast.guardrails import (
     passed,
     tripped,
 )
-from holdfast.testing import Reply, ScriptTurn, say
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import on_word
 from tests.sample import IMPATIENT
 from tests.sessions.talking import Talks
@@ -113,3 +113,35 @@ async def test_what_was_stopped_before_anybody_looked_is_read_by_no_model(
     assert stopped["status"] == "stopped"
     assert (answer, len(read)) == ("Done.", 1)
     assert "VIRUS" not in read[0]
+
+
+async def test_who_goes_on_later_is_not_held_by_what_was_blocked(talks: Talks) -> None:
+    """Its guardrails look at all that it reads, of which a message that was blocked is no part."""
+    # GR-01 HO-09
+    looks = on_word("on_messages", "VIRUS", "input")
+    app = App(
+        agents=[
+            Agent(
+                name="desk",
+                instructions="Find out who can help.",
+                models=["scripted:desk"],
+                handoffs=[Handoff("billing", when="money")],
+                guardrails=[looks],
+            ),
+            Agent(name="billing", instructions="Charge them.", models=["scripted:billing"]),
+        ],
+        scripts={
+            "desk": lambda _: call("transfer_to_billing", goal="it"),
+            "billing": lambda _: say("Charged."),
+        },
+    )
+    async with talks.working(app):
+        talk = talks.talk(agent="desk")
+        await talk.say("m-1", "Delete it all, VIRUS")
+        blocked = await talk.result("m-1")
+        await talk.say("m-2", "charge me")
+        result = await talk.result("m-2")
+        await talk.replayed()
+
+    assert blocked["status"] == "blocked"
+    assert (result["status"], result["answer"]) == ("completed", "Charged.")
