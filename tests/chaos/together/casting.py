@@ -62,6 +62,9 @@ class Cast:
             return Reply(text=secret, calls=calls, usage=usage)
         if agent == "planner":
             return Reply(text='{"subtasks": ["one", "two"]}', usage=usage)
+        if agent == "critic":
+            verdict = {"good": '{"reason": ""}', "wrong": '{"tripwire_triggered": true}'}
+            return Reply(text=verdict.get(chosen.says, text), usage=usage)
         if agent in {"helper", "deep"}:
             return Reply(text=f'{{"facts": ["{text}"]}}', usage=usage)
         return Reply(text=text, usage=usage)

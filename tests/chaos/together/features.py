@@ -43,6 +43,7 @@ def find_features(seen: Seen) -> set[str]:
     found |= {"part"} if any(len(one) == 2 for one in parts) else set()
     found |= {"nested"} if any(len(one) > 2 for one in parts) else set()
     tiers = {"full", "simplified", "planner"}
+    found |= {"judge"} if any("judged_by" in name for one in parts for name in one) else set()
     for one in parts[0:]:
         found |= {f"tier {tier}" for tier in tiers if any(tier in name for name in one[1:])}
     if len(seen.chain) > 1:

@@ -28,6 +28,7 @@ from holdfast.guardrails import (
     Subject,
     cost_estimation,
     guardrail,
+    judged_by,
     passed,
     tripped,
 )
@@ -111,6 +112,8 @@ def _build_agent(name: str, drama: Drama) -> Agent:
     guardrails = [WITHHOLDING[traits.withholds]] if traits.withholds else []
     if traits.estimates and not tiered:
         guardrails.append(cost_estimation(CALL_COST, tools=COSTLY))
+    if traits.judged:
+        guardrails.append(judged_by("critic", on_trip="retry"))
     if traits.asks and not tiered:
         guardrails.append(ask_before)
     if traits.looks_after and not tiered:
@@ -136,6 +139,7 @@ def _build_agent(name: str, drama: Drama) -> Agent:
             for other in {"desk": ("helper",), "helper": ("deep",)}.get(name, ())
         ],
         handoffs=_list_handoffs(name),
+        output=GuardrailResult if name == "critic" else None,
         tiers=_build_tiers(drama.tiers) if tiered else None,
     )
 

@@ -13,7 +13,7 @@ Says: TypeAlias = Literal["good", "secret", "wrong", "nothing"]
 
 AGENTS = (
     *("desk", "helper", "deep", "taker", "closer", "answerer"),
-    *("front", "clerk", "planner", "hand"),
+    *("front", "clerk", "planner", "hand", "critic"),
 )
 
 SENDERS = {"desk": ("helper", "taker", "answerer"), "helper": ("deep",), "taker": ("closer",)}
@@ -26,6 +26,7 @@ class Traits:
 
     withholds: Literal["", "retry", "block", "ask"] = ""
     asks: bool = False
+    judged: bool = False
     estimates: bool = False
     looks_after: bool = False
     checks: bool = False
@@ -106,8 +107,9 @@ def draw_traits(chance: Random, agent: str) -> Traits:
     return Traits(
         withholds=chance.choice(("", "", "retry", "block", "ask")),
         asks=chance.random() < 0.25,
+        judged=agent in {"desk", "clerk", "taker"} and chance.random() < 0.25,
         estimates=chance.random() < 0.4,
-        looks_after=chance.random() < 0.4,
+        looks_after=chance.random() < 0.5,
         checks=checks,
         backtracks=checks and chance.random() < 0.7,
         escalates=chance.random() < 0.5,
@@ -126,7 +128,7 @@ def draw_call(chance: Random, agent: str) -> Asked:
         tool = f"{'transfer_to' if hands_over else 'delegate_to'}_{other}"
     else:
         tool = chance.choice(CALLS)
-    return Asked(tool, chance.choice(("", "", "x", "yy")), chance.choice(("", "", "!", "?")))
+    return Asked(tool, chance.choice(("", "", "x", "yy")), chance.choice(("", "!", "!", "?")))
 
 
 UNDOABLE = ("write", "file")
@@ -143,7 +145,7 @@ CALLS = (
     "submit_plan",
 )
 
-WORDS: tuple[Says, ...] = ("good", "good", "secret", "wrong", "nothing")
+WORDS: tuple[Says, ...] = ("good", "secret", "secret", "wrong", "nothing")
 
 MEANWHILE = ("kill", "steer", "steer_now", "suspend", "off", "on", "stop")
 
