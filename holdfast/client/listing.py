@@ -124,7 +124,7 @@ class Wanted(NamedTuple):
                 *(
                     f"({name} = {_quote(value)} OR {name} IS NULL)"
                     for name, value in named.items()
-                    if value
+                    if value and _can_be_sought(value)
                 ),
                 *(("AgentPending IS NOT NULL",) if self.waiting_for else ()),
             )
@@ -148,7 +148,9 @@ async def find_waiting(client: Client, group: str | None, tenant: str | None) ->
 
     Of a server that lacks the search attributes these are all open runs.
     """
-    theirs = "" if tenant is None else f" AND (AgentTenant = {_quote(tenant)} OR {_UNKNOWN})"
+    theirs = ""
+    if tenant is not None and _can_be_sought(tenant):
+        theirs = f" AND (AgentTenant = {_quote(tenant)} OR {_UNKNOWN})"
     try:
         return [
             MayWait(
@@ -232,6 +234,11 @@ async def find_sessions(client: Client, limit: int) -> list[SessionEntry]:
         if len(found) == limit:
             break
     return list(found.values())
+
+
+def _can_be_sought(value: str) -> bool:
+    """Whether each server finds a text; with a backslash, or a quote at the end, some don't."""
+    return {*value}.isdisjoint("'\\")
 
 
 def _quote(value: str) -> str:

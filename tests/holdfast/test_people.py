@@ -115,11 +115,12 @@ async def test_history_says_who_said_what(client: Client, name: str) -> None:
     assert "the wrong customer" in second.out
 
 
+@pytest.mark.parametrize("mark", ["'", "\\"], ids=["quote", "backslash"])
 async def test_runs_are_listed_by_whose_they_are_and_what_they_wait_for(
-    client: Client, name: str
+    client: Client, name: str, mark: str
 ) -> None:
     """`list` finds runs by agent, tenant, and the group, kind or tool that they wait for."""
-    tenant = f"o'{name}"
+    tenant = f"o{mark}{name}{mark}"
     begin = ("--tenant", tenant, "--detach", "--id")
     async with worker.run_worker(client, APP):
         await holdfast("run", "sender", "go", *begin, f"{name}-1")
