@@ -1,6 +1,6 @@
 """What is asked of runs that are over, as the SDK's client of a server in memory."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar, cast
@@ -56,6 +56,17 @@ class _Handle:
             workflow_type=found.beginning.init.workflow_type,
             parent_id=found.parent[0].workflow_id if found.parent else None,
         )
+
+    async def fetch_history_events(self, *, page_size: int) -> AsyncGenerator[HistoryEvent]:
+        """Yield how an execution began, and whether a worker took it: no more is asked for."""
+        assert page_size > 0
+        found = _find(self.server, self.workflow_id, self.run_id)
+        began = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED)
+        before = found.beginning.init.continued_from_execution_run_id
+        began.workflow_execution_started_event_attributes.continued_execution_run_id = before
+        yield began
+        if found.tasks.records:
+            yield HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
 
     async def query(
         self,
