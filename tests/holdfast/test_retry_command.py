@@ -187,11 +187,13 @@ async def test_a_run_is_found_by_the_id_of_its_trace(client: Client, name: str) 
             await holdfast("watch", each)
     over = await seen("completed", "--trace", trace_id)
     tree = json.loads((await holdfast("trace", name, "--json")).out)
+    every = await holdfast("list", "--agent", "counter")
     unfit = await holdfast("list", "--trace", "abc")
     unknown = await holdfast("list", "--trace", "0" * 32)
 
     assert f"{name}-other" not in active.out + over.out
     assert name in over.out
+    assert every.out.split().count(name) == 1
     assert (tree["trace_id"], tree["spans"][0]["attributes"]["executions"] > 1) == (trace_id, True)
     assert (unfit.code, unfit.err) == (
         1,
