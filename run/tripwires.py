@@ -196,11 +196,16 @@ def _describe_compensation(undone: Compensation) -> str:
 
 
 def block(state: RunState, verdict: GuardrailVerdict, now: datetime) -> RunState:
-    """End the run because a tripwire was triggered."""
+    """
+    End the run because a tripwire was triggered.
+
+    Where answers are withheld it isn't said what was blocked: who guesses it would see it by that.
+    """
+    what = "" if state.withholds else f", subject {verdict.subject[:16]}"
     lost = state.effects.compensation.not_undone if state.effects.compensation else ()
     stop = Stop.because(
         StopReason.BLOCKED,
-        f"guardrail {verdict.guardrail}, subject {verdict.subject[:16]}",
+        f"guardrail {verdict.guardrail}{what}",
         why=answers.redact_reason(state, verdict),
     )
     return halt(state, with_losses(stop, lost), now, "blocked")

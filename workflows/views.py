@@ -202,7 +202,7 @@ def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryo
     Answer the query `carryover`: what a run that is over leaves to one that tries it again.
 
     Where answers are withheld only who has read in history what the model was asked, and so its
-    digest, is told what models said.
+    digest, is told what models said, and `origin`, which is that digest.
     """
     if state.brief.retry_of is not None and not state.agent.prefix_digest:
         raise ApplicationError(f"it never began: retry {state.brief.retry_of.run_id!r} itself")
@@ -210,7 +210,9 @@ def carryover(state: RunState, query: CarryoverQuery, left: Carryover) -> Carryo
     if not state.withholds or query.digest in proofs:
         return left
     items = tuple(redact_item(item, _find_told_origins(state)) for item in left.items)
-    return left.with_(items=items, summary="", summarised_before=0, recorded=(), redacted=True)
+    return left.with_(
+        items=items, summary="", summarised_before=0, recorded=(), origin="", redacted=True
+    )
 
 
 def _transcript(items: tuple[TranscriptItem, ...], query: PageQuery) -> TranscriptPage:

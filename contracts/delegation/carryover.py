@@ -21,6 +21,7 @@ class CarryoverChange(TypedDict, total=False):
     summary: str
     summarised_before: int
     recorded: tuple[RecordedResult, ...]
+    origin: str
     redacted: bool
 
 
