@@ -75,12 +75,38 @@ UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it a
 
 @dataclass
 class _Arrivals:
-    """What came together: signals and a cancellation are heard first, the rest one by one."""
+    """
+    What came together: signals and a cancellation are heard first, the rest one by one.
+
+    Who takes a turn has it behind signals and before a cancellation. In a task of its own (SDK
+    1.35) a worker that takes a run over hears of both with signals of the task before, if that
+    wrote nothing; a replay hears those first, as that task did.
+    """
 
     messages: list[WorkflowActivationJob]
     others: deque[WorkflowActivationJob]
     turns: list[asyncio.Future[None]] = field(default_factory=list[asyncio.Future[None]])
     opened: bool = False
+    parts: deque[Sequence[WorkflowActivationJob]] = field(
+        default_factory=deque[Sequence[WorkflowActivationJob]]
+    )
+
+    def open(self) -> None:
+        """Divide it into what is heard together."""
+        self.opened = True
+        signals = [job for job in self.messages if job.HasField("signal_workflow")]
+        cancels = [job for job in self.messages if not job.HasField("signal_workflow")]
+        first = [signals, [WAKE], cancels] if self.turns else [self.messages]
+        self.parts.extend(filter(None, first))
+        self.parts.extend([job] for job in self.others)
+
+    def hear(self) -> Sequence[WorkflowActivationJob]:
+        """Return what is heard next."""
+        heard = self.parts.popleft()
+        if heard[0] is WAKE:
+            for turn in self.turns:
+                turn.set_result(None)
+        return heard
 
 
 class EventOrder:
@@ -165,16 +191,12 @@ class EventOrder:
             elif not self._waiting:
                 return
             elif not (first := self._waiting[0]).opened:
-                first.opened = True
+                first.open()
                 self.local_seconds = None
                 self._count_task(sum(map(_count_events, (*first.messages, *first.others))))
-                for turn in first.turns:
-                    turn.set_result(None)
-                if first.messages or first.turns:
-                    yield first.messages or [WAKE]
-            elif first.others:
+            elif first.parts:
                 self.local_seconds = None
-                yield [first.others.popleft()]
+                yield first.hear()
             else:
                 self._waiting.popleft()
 

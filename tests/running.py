@@ -57,7 +57,7 @@ def growing_pauses() -> Iterator[float]:
 
 
 class PatientQueries(Interceptor):
-    """Has a client ask up to three times: a worker was killed, or the machine has much to do."""
+    """Has a client ask up to six times: a worker was killed, or the machine has much to do."""
 
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
         return _PatientQueries(next)
@@ -65,7 +65,7 @@ class PatientQueries(Interceptor):
 
 class _PatientQueries(OutboundInterceptor):
     async def query_workflow(self, input: QueryWorkflowInput) -> object:
-        for _ in range(0 if input.rpc_timeout else 2):
+        for _ in range(0 if input.rpc_timeout else 5):
             try:
                 return await super().query_workflow(input)
             except RPCError as error:

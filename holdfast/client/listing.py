@@ -237,8 +237,8 @@ async def find_sessions(client: Client, limit: int) -> list[SessionEntry]:
 
 
 def _can_be_sought(value: str) -> bool:
-    """Whether each server finds a text; with a backslash, or a quote at the end, some don't."""
-    return {*value}.isdisjoint("'\\")
+    """Whether each server finds a text; with quotes, backslashes or line ends some don't."""
+    return value.isprintable() and {*value}.isdisjoint("'\"\\")
 
 
 def _quote(value: str) -> str:

@@ -41,6 +41,9 @@ class Heard:
         for place, signal in enumerate(signals):
             signal.originating_event_id = self._length - len(signals) + place - buffered
         self.order.arrive(jobs, self._length)
+        for one in jobs:
+            if one.HasField("do_update"):
+                self.order.take_turn()
         for together in self.order.hear():
             self.heard += map(name_of, together)
             self.lengths += [self.order.length] * len(together)
@@ -214,6 +217,15 @@ async def test_an_update_is_heard_in_its_place() -> None:
     run.task("L6")
     assert (run.heard, turn.done()) == (["L3", "A2", "L6", "wake"], True)
     assert run.order.take_turn().done()
+
+
+async def test_an_update_is_heard_behind_signals_and_before_a_cancellation() -> None:
+    """A worker that takes a run over may hear of two tasks as one, and its replay of two."""
+    together, apart = Heard("A9"), Heard("A9")
+    together.task("signal 2", "update 1", "cancel 1")
+    apart.task("signal 2").task("update 1", "cancel 1")
+
+    assert together.heard == apart.heard == ["signal 2", "wake", "cancel 1"]
 
 
 def test_an_update_is_refused_where_its_place_isnt_known() -> None:

@@ -115,7 +115,9 @@ async def test_history_says_who_said_what(client: Client, name: str) -> None:
     assert "the wrong customer" in second.out
 
 
-@pytest.mark.parametrize("mark", ["'", "\\"], ids=["quote", "backslash"])
+@pytest.mark.parametrize(
+    "mark", ["'", "\\", '"', "\t"], ids=["quote", "backslash", "double quote", "tab"]
+)
 async def test_runs_are_listed_by_whose_they_are_and_what_they_wait_for(
     client: Client, name: str, mark: str
 ) -> None:
