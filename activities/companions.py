@@ -58,8 +58,14 @@ class Companions:
             )
         # What an agent may not do by itself its run may do to take back what it did.
         facts = act.facts._replace(
-            values=values, effect=effect, draft=None, variant=None, switches=(), lost=False
-        )._replace(ceiling=Ceiling())
+            values=values,
+            effect=effect,
+            draft=None,
+            variant=None,
+            switches=(),
+            lost=False,
+            ceiling=Ceiling(),
+        )
         ruling = rule_on(CallContext(call, undo.contract, facts), act, self._policy)
         return ruling.with_(reason=clip_chars(ruling.reason, MAX_RULING_REASON_CHARS))
 

@@ -247,9 +247,11 @@ def _select_answer_specs(state: RunState, layer: str) -> tuple[GuardrailSpec, ..
 
 
 def _select_item_checks(state: RunState, place: int, mode: Mode) -> tuple[GuardrailCheck, ...]:
+    if not state.agent.guardrails:
+        return ()
     said = state.conversation
     fresh = context.leave_hidden(said.items, said.hidden, place)
-    if not fresh or not state.agent.guardrails:
+    if not fresh:
         return ()
     specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
     inputs = _build_checks(specs, lambda spec: tuple(_select_input_subjects(state, spec, fresh)))

@@ -75,6 +75,10 @@ _AUXILIARIES = grammar.ADVERBS | grammar.OBLIGING | _BEING
 _EXPECTED = frozenset({"going", "likely", "supposed", "about", "due"})
 _WHEN = frozenset({"this", "next", "asap", "soon", "first", "later", "once"})
 _ASSURING = grammar.SURE | grammar.GLAD
+_DOUBTING = grammar.NEGATIONS | (grammar.STRONG_NEGATIONS - grammar.INSTEAD)
+_NAMING = grammar.NAMES_BEFORE | grammar.PAST_RUNS
+_OTHERS = grammar.PEOPLE - {"i", "we", "it"}
+_CONDITIONS = grammar.SUBORDINATES | {"how", "what"}
 
 
 def _ends_phrase(text: Text, at: int) -> bool:
@@ -83,8 +87,7 @@ def _ends_phrase(text: Text, at: int) -> bool:
 
 def _is_in_doubt(lead: _Lead) -> bool:
     first, glad = lead.words[0], lead.has(grammar.GLAD)
-    denied = grammar.NEGATIONS | (grammar.STRONG_NEGATIONS - grammar.INSTEAD)
-    if "longer" not in lead.words and lead.has(denied):
+    if "longer" not in lead.words and lead.has(_DOUBTING):
         return True
     if first in grammar.SUBORDINATES or ("if" in lead.words and not glad):
         return True
@@ -214,8 +217,7 @@ def _goes_on_telling(text: Text, clause: int, at: int) -> bool:
     if not before or text.words[last].pauses:
         return False
     if text.texts[clause] in {"or", "nor"}:
-        denied = grammar.NEGATIONS | grammar.STRONG_NEGATIONS
-        return not denied.isdisjoint(before) and grammar.RELEASING.isdisjoint(before)
+        return not grammar.DENIALS.isdisjoint(before) and grammar.RELEASING.isdisjoint(before)
     first = before[0]
     if first in grammar.SUBORDINATES and begin <= sentence + 1:
         return True
@@ -265,14 +267,14 @@ def _find_telling(words: tuple[str, ...]) -> int:
 
 def _is_a_name(lead: _Lead) -> bool | None:
     last = lead.core[-1]
-    if lead.words[-1] in grammar.NAMES_BEFORE | grammar.PAST_RUNS:
+    if lead.words[-1] in _NAMING:
         return True
     return True if last.endswith("ing") and last not in grammar.LEADING_GERUNDS else None
 
 
 def _is_request(lead: _Lead) -> bool | None:
     behind = lead.words[2:]
-    denied = not (grammar.NEGATIONS | grammar.STRONG_NEGATIONS).isdisjoint(behind)
+    denied = not grammar.DENIALS.isdisjoint(behind)
     if denied or not _is_polite(lead):
         return None
     return _find_telling(lead.words[2:]) >= 0
@@ -282,7 +284,7 @@ def _has_denial(lead: _Lead) -> bool | None:
     denials = [
         place
         for place, word in enumerate(lead.words)
-        if (word in grammar.NEGATIONS or word in grammar.STRONG_NEGATIONS)
+        if word in grammar.DENIALS
         and (word != "rather" or lead.words[place + 1 : place + 2] == ("than",))
     ]
     if not denials:
@@ -309,7 +311,7 @@ def _is_work_on_a_text(lead: _Lead) -> bool | None:
     if (lead.words[place], lead.core[-1]) == ("make", "by"):
         return None
     hands_on = lead.words[place] in grammar.DELEGATING and lead.core[-1] == "to"
-    return None if hands_on and not lead.has(grammar.SUBORDINATES | {"how", "what"}) else True
+    return None if hands_on and not lead.has(_CONDITIONS) else True
 
 
 def _is_gerund(lead: _Lead) -> bool | None:
@@ -330,9 +332,7 @@ def _is_purpose(lead: _Lead) -> bool | None:
         return None
     if lead.words[0] in grammar.RUNNING:
         return False
-    return not grammar.GOVERNORS.isdisjoint(lead.core[-4:-1]) or lead.words[0] in (
-        grammar.PEOPLE - {"i", "we", "it"}
-    )
+    return not grammar.GOVERNORS.isdisjoint(lead.core[-4:-1]) or lead.words[0] in _OTHERS
 
 
 def _is_relative(lead: _Lead) -> bool | None:
@@ -347,7 +347,7 @@ def _is_relative(lead: _Lead) -> bool | None:
 def _is_ability(lead: _Lead) -> bool | None:
     modal, subject = lead.core[-1], lead.core[-2] if len(lead.core) > 1 else ""
     if modal in grammar.DUTIES:
-        return subject in grammar.PEOPLE - {"i", "we", "it"}
+        return subject in _OTHERS
     if modal in grammar.MAY:
         return subject not in grammar.DOERS
     return None

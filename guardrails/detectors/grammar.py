@@ -1,18 +1,15 @@
 """The words by which an order is told from what only talks of one: they say nothing of things."""
 
+from holdfast.guardrails.detectors.vocabulary import list_words
 
-def _list(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-OPENERS = _list(
+OPENERS = list_words(
     "please pls plz plse kindly hey hi hello ok okay so now then first firstly second finally "
     "next also just simply yes well alright right and or but plus & && | || again thanks quickly "
     "quick afterwards dear"
 )
 """What a clause may begin with, before what it says."""
 
-ADVERBS = _list(
+ADVERBS = list_words(
     "just really accidentally permanently ever also immediately safely simply completely "
     "irreversibly irrevocably irretrievably then now first bulk mass hard fully entirely finally "
     "securely automatically even quietly silently always quickly either both still please and or "
@@ -20,17 +17,17 @@ ADVERBS = _list(
 )
 """What may stand between a verb and what leads to it."""
 
-NAMES_BEFORE = _list(
+NAMES_BEFORE = list_words(
     "a an the this these those your our its his her their my new another no soft undo any each "
     "word words verb called named option command of per some every nightly daily weekly auto as"
 )
 """In front of a verb it is a name: a delete button, the reset."""
 
-NEGATIONS = _list(
+NEGATIONS = list_words(
     "not don't dont doesn't doesnt didn't didnt isn't aren't wasn't shouldn't mustn't needn't no "
     "neither nor wouldn't nothing none"
 )
-STRONG_NEGATIONS = _list(
+STRONG_NEGATIONS = list_words(
     "never nobody cannot can't cant won't wont couldn't without avoid avoids avoiding prevent "
     "prevents preventing stop stops stopping instead forbid forbids forbidden prohibit prohibited "
     "prohibits against rather unable refuse refuses refused before disallow deny denied denies "
@@ -38,13 +35,15 @@ STRONG_NEGATIONS = _list(
 )
 """What denies whatever follows in its clause."""
 
-INSTEAD = _list("before until while against instead rather unless whenever")
+DENIALS = NEGATIONS | STRONG_NEGATIONS
+
+INSTEAD = list_words("before until while against instead rather unless whenever")
 """What denies a verb behind it, and says of a thing only when or which."""
 
-RELEASING = _list("forget hesitate fail wait ask worry bother mind longer only care stop")
+RELEASING = list_words("forget hesitate fail wait ask worry bother mind longer only care stop")
 """What takes the denial upon itself: don't forget to delete."""
 
-CHAIN = ADVERBS | _list(
+CHAIN = ADVERBS | list_words(
     "want wants wanted need needs you u me us we i they he she it anyone anybody somebody someone "
     "to have has think should would like allow allowed let able possible the agent system job bot "
     "script user users people them must can may ok okay supposed going try circumstances account "
@@ -52,21 +51,21 @@ CHAIN = ADVERBS | _list(
 )
 """What a denial reaches through."""
 
-SUBORDINATES = _list(
+SUBORDINATES = list_words(
     "if when whenever unless while because since where although though whether until whose"
 )
 """What a condition begins with."""
 
-INTERROGATIVES = _list(
+INTERROGATIVES = list_words(
     "what why which who whom whose how when where does do did is are was were has have had should "
     "may am isn't aren't doesn't didn't hasn't haven't can could would will shall might must "
     "won't can't couldn't wouldn't what's who's how's where's"
 )
-MODALS = _list("can could would will won't can't couldn't wouldn't")
-ASKED_ONES = _list("you u ya someone somebody anyone one we")
+MODALS = list_words("can could would will won't can't couldn't wouldn't")
+ASKED_ONES = list_words("you u ya someone somebody anyone one we")
 """Who is asked in "could you"; others are asked about."""
 
-TELLING = _list(
+TELLING = list_words(
     "explain describe discuss define compare translate pronounce spell quote simulate summarise "
     "summarize sum write draft compose document list show tell find check count review report "
     "read search look analyse analyze estimate calculate compute predict imagine suggest propose "
@@ -83,45 +82,45 @@ TELLING = _list(
 )
 """Whose object is told of, made or read, and not destroyed."""
 
-WORDING = _list(
+WORDING = list_words(
     "translate pronounce spell quote write draft compose summarise summarize rewrite rephrase "
     "paraphrase proofread correct explain describe define reword answer reply respond post record "
     "review discuss say comment note improve analyse analyze"
 )
 """Behind whose colon stands what they are about."""
 
-MENTIONING = TELLING - _list("set enter put") | _list(
+MENTIONING = TELLING - list_words("set enter put") | list_words(
     "word words phrase text titled says said saying error message messages label sentence called "
     "named title subject headline reads wrote asks asked mean means example clause appear contain "
     "contains does is what's meaning"
 )
 """What leads to a quotation that is only talked of."""
 
-TEXTS = _list(
+TEXTS = list_words(
     "ticket task note reminder issue story error query message statement sentence text command "
     "question phrase answer"
 )
 """What stands behind a colon where one of these is read."""
 
-RUNNING = _list(
+RUNNING = list_words(
     "run execute do type issue apply perform launch invoke call use start trigger submit follow "
     "proceed obey carry initiate paste"
 )
 """Who does one of these with a command does what it says."""
 
-ROOMY = _list("room space sure certain it disk")
+ROOMY = list_words("room space sure certain it disk")
 """What is made by destroying, or made sure of: it is no work on a text."""
 
-SURE = _list("sure certain ensure ensures see it so guarantee")
+SURE = list_words("sure certain ensure ensures see it so guarantee")
 
-DELEGATING = _list("tell ask instruct order get have let")
+DELEGATING = list_words("tell ask instruct order get have let")
 
-VERBS_BEFORE = _list(
+VERBS_BEFORE = list_words(
     "you u to please me us should must let's lets i'll we'll help and can could pls"
 )
 """Behind these a verb stands."""
 
-GOVERNORS = _list(
+GOVERNORS = list_words(
     "had button buttons way ways how steps step commands tool tools permission permissions right "
     "rights request requests option options ability able attempt attempts decision policy "
     "function functions job script tutorial who where when what whether access power authority "
@@ -137,36 +136,38 @@ GOVERNORS = _list(
 )
 """What is for something, or spoken of, where "to" follows."""
 
-RELATIVES = _list("that which who whom")
+RELATIVES = list_words("that which who whom")
 
-LEADING_GERUNDS = _list(
+LEADING_GERUNDS = list_words(
     "after by mind start begin proceed continue keep try resume finish with through and or via "
     "then"
 )
-PEOPLE = _list(
+PEOPLE = list_words(
     "users people customers clients admins members viewers employees colleagues tests developers "
     "attackers hackers user customer person admin nobody anybody somebody everybody who they he "
     "she it i we viewer editors editor managers others team teams banks companies humans"
 )
 """Who is spoken of: what they do is told."""
 
-DOERS = _list("you u we i let agent please you'll we'll i'll")
-DUTIES = _list("should must shall")
-MAY = _list("can could may might will would 'll")
-PAST_RUNS = _list("ran executed typed issued performed did used says said wrote saw suggested")
+DOERS = list_words("you u we i let agent please you'll we'll i'll")
+DUTIES = list_words("should must shall")
+MAY = list_words("can could may might will would 'll")
+PAST_RUNS = list_words(
+    "ran executed typed issued performed did used says said wrote saw suggested"
+)
 
-REPORTING = _list(
+REPORTING = list_words(
     "says said states stated claims claimed requires required mentions mentioned means wrote "
     "writes stipulates explains asked asks told thinks thought believes"
 )
 """Who does one of these passes on what others want."""
 
-GLAD = _list(
+GLAD = list_words(
     "great nice good grateful appreciate glad happy lovely helpful thankful perfect wonderful love"
 )
-WANTING = _list("want need like wish prefer love wants needs expect")
-CAUSING = _list("have get let see getting having")
-OBLIGING = _list("should must shall may can could needs need has have ought to")
+WANTING = list_words("want need like wish prefer love wants needs expect")
+CAUSING = list_words("have get let see getting having")
+OBLIGING = list_words("should must shall may can could needs need has have ought to")
 CONFIRMATIONS = frozenset(
     {
         ("do", "it"),
@@ -183,7 +184,7 @@ CONFIRMATIONS = frozenset(
 )
 """What makes an order of what was only asked about."""
 
-ENDS = _list(
+ENDS = list_words(
     "from in on at by with to into onto for of when while if unless because so then than as via "
     "using through but that which who where after before until during without under over within "
     "inside belonging created older newer made located except tonight today tomorrow now "
@@ -196,17 +197,17 @@ ENDS = _list(
 )
 """Where a name ends."""
 
-ARTICLES = _list("a an the this that my your our its his her their")
+ARTICLES = list_words("a an the this that my your our its his her their")
 
-FINITE = _list("is was has had will would can may should must")
+FINITE = list_words("is was has had will would can may should must")
 
-INSIDE = _list("from in of on inside within for belonging under attached out")
+INSIDE = list_words("from in of on inside within for belonging under attached out")
 """What leads from a thing to what it is in or of."""
 
-AND = _list("and or plus along nor & && | ||")
+AND = list_words("and or plus along nor & && | ||")
 
-FOLLOWING = _list("then but so")
+FOLLOWING = list_words("then but so")
 """What a clause may begin with."""
 
-GOING_ON = _list("a an the all every each of our my your these those delete remove drop")
+GOING_ON = list_words("a an the all every each of our my your these those delete remove drop")
 """What no line of a list ends with."""

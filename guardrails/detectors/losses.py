@@ -18,6 +18,8 @@ _NONE = frozenset({"no", "nothing", "none"})
 _COPIES = frozenset({"copy", "copies", "version", "versions"})
 _LIST = "list"
 
+_TAME_FOR_GOOD = vocabulary.TAME - vocabulary.NEVER_MIND
+
 _SEVERAL = frozenset(word for word in vocabulary.KEPT if word.endswith("s"))
 
 _ENOUGH: Mapping[Manner, frozenset[str]] = {
@@ -84,7 +86,7 @@ class Thing:
 
     def is_tame(self, thorough: bool) -> bool:  # noqa: FBT001 -- it is what `Act.thorough` is
         """Whether it was made for a moment."""
-        tame = vocabulary.TAME - vocabulary.NEVER_MIND if thorough else vocabulary.TAME
+        tame = _TAME_FOR_GOOD if thorough else vocabulary.TAME
         return not self.is_precious and self.text.has(tame, *self.name)
 
     def is_told_which(self) -> bool:

@@ -1,7 +1,8 @@
 """What people name in sentences: what nobody can bring back, and what anybody can."""
 
 
-def _list(words: str) -> frozenset[str]:
+def list_words(words: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(words.split())
 
 
@@ -17,11 +18,11 @@ def _nouns(words: str) -> frozenset[str]:
     return frozenset(found)
 
 
-ALL = _list(
+ALL = list_words(
     "all every everything each entire whole complete everybody everyone any whatever"
-) | _list("evry eveything everthing evrything")
+) | list_words("evry eveything everthing evrything")
 
-DETERMINERS = _list(
+DETERMINERS = list_words(
     "no nothing none a an the this that these those my your our its his her their all every each "
     "first second third last other only same next previous"
 )
@@ -31,14 +32,14 @@ BIG = _nouns(
     "vm volume disk drive partition backup snapshot filesystem namespace tenant datacenter "
     "mainframe warehouse datastore mailbox archive environment organisation organization index "
     "lake tablespace replica ssd nas hsm cosmos blob"
-) | _list("production prod infrastructure storage dbs vms staging indices wal")
+) | list_words("production prod infrastructure storage dbs vms staging indices wal")
 """Of these one is enough."""
 
 LARGE = _nouns(
     "queue store site website trail domain workspace inbox registry vault balancer topic stack "
     "ledger album calendar history channel server fleet tenant firewall gateway pipeline portal "
     "zone"
-) | _list("data")
+) | list_words("data")
 """Of these one is enough where somebody is thorough about it."""
 
 KEPT = _nouns(
@@ -48,10 +49,10 @@ KEPT = _nouns(
     "contract appointment supplier vendor candidate applicant voucher coupon certificate snapshot "
     "dump export machine pod container dataset recording picture video branch project group guest "
     "policy spreadsheet report presentation sheet note workbook mandate attachment"
-) | _list("people directories staff")
+) | list_words("people directories staff")
 """Several of these are enough: somebody has put them in, and wants to have them."""
 
-EVERYTHING = _list("it them everything everybody everyone all")
+EVERYTHING = list_words("it them everything everybody everyone all")
 
 THINGS = (
     LARGE
@@ -62,11 +63,11 @@ THINGS = (
         "system kiosk laptop phone tablet computer router device atm"
     )
     | EVERYTHING
-    | _list("content contents commits changes cache")
+    | list_words("content contents commits changes cache")
 )
 """Of these it takes all, or what is in one of the others."""
 
-HOLDING = LARGE - {"data"} | _list("trash bin folder folders directory directories recycle")
+HOLDING = LARGE - {"data"} | list_words("trash bin folder folders directory directories recycle")
 """What is as good as gone without all that is in it."""
 
 LOGGING = _nouns("log file table dump ledger journal history")
@@ -90,7 +91,7 @@ RUNNING = BIG | _nouns(
 REVOCABLE = _nouns(
     "order subscription account payment key user appointment card policy licence license "
     "certificate token credential transfer booking contract"
-) | _list("access everything")
+) | list_words("access everything")
 
 SMALL = _nouns(
     "line word sentence paragraph import space whitespace newline comma phrase character letter "
@@ -120,21 +121,21 @@ ENTERED = _nouns(
 ) | {"duplicates"}
 """Of what is small, what people have put into a store: there all of it is much."""
 
-MINOR = _list(
+MINOR = list_words(
     "object session instance order comment draft message event task note reminder ticket mail "
     "email meeting"
 )
 """One of these alone is a call's matter, and the policy's."""
 
-SINGLE = _list(
+SINGLE = list_words(
     "user account customer client employee tenant member profile patient folder file directory "
     "record document subscriber"
 )
 """One of these is enough where it is said which one."""
 
-WHICH = _list("with named called whose")
+WHICH = list_words("with named called whose")
 
-PRECIOUS = _list("main master production prod live customer customers data client clients")
+PRECIOUS = list_words("main master production prod live customer customers data client clients")
 """What makes one of the things one that nobody can bring back."""
 
 PAPERS = _nouns(
@@ -157,21 +158,25 @@ STORES = (
 )
 """What is taken out of one of these is taken from all who use it."""
 
-LISTS = _list("mailing vendor customer client user payroll contact subscriber address guest price")
+LISTS = list_words(
+    "mailing vendor customer client user payroll contact subscriber address guest price"
+)
 """Whose list is no paper."""
 
-TAME = _list(
+TAME = list_words(
     "test tests temp temporary tmp scratch mock dummy sample example fake unused in-memory cached "
     "local empty dev development css trailing leading redundant superfluous generated compiled"
 )
 
-NEVER_MIND = _list("unused test tests dev development empty local temp")
+NEVER_MIND = list_words("unused test tests dev development empty local temp")
 """What is said of something big without making it less so."""
 
-COLUMNS = _list("column columns view views constraint constraints trigger triggers role roles")
+COLUMNS = list_words(
+    "column columns view views constraint constraints trigger triggers role roles"
+)
 """What a database has, and drops."""
 
-PORTIONS = _list(
+PORTIONS = list_words(
     "mention mentions reference references trace traces copy copies bit bits piece pieces one "
     "entirety contents rest most"
 )

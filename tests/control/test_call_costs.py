@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Budget, Risk, SubAgent, ToolError, tool
+from holdfast import Budget, Risk, SubAgent, Tool, ToolError, tool
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.usage import CallUsage
 from holdfast.guardrails import cost_estimation
-from holdfast.testing import call, calls, say, using
+from holdfast.testing import Reply, call, calls, say, using
 from tests.control.guarded import ended, guarded, on_word
 from tests.control.test_steers_now import NOW
 from tests.control.test_stops import STOP, keep
@@ -99,20 +99,7 @@ async def test_a_call_that_did_nothing_costs_nothing(memory_runs: MemoryRuns) ->
         *(call("rent", fails=True), call("rent", fails=False)),
         *(call("rent", fails=True), say("done")),
     ]
-    app = scripted(
-        script,
-        tools=[rent],
-        guardrails=[cost_estimation(Decimal("0.60"))],
-        budget=Budget(max_cost=Decimal("1.00")),
-    )
-    async with memory_runs.working(app):
-        run = await memory_runs.start("it")
-        await run.result()
-        results = await run.results()
-        used = await run.query("usage", UsageReport)
-
-    assert [one.status for one in results] == ["error", "ok", "denied"]
-    assert used.call_cost == Decimal("0.6")
+    assert await spend(memory_runs, script, rent) == (["error", "ok", "denied"], Decimal("0.6"))
 
 
 @pytest.mark.parametrize("how", ["hangs", "breaks"])
@@ -130,20 +117,26 @@ async def test_a_read_that_came_to_nothing_may_have_cost(
         await asyncio.Event().wait()
         return "never"
 
+    script = [call("query", how=how), call("query", how=how), say("done")]
+    assert await spend(memory_runs, script, query) == (["error", "denied"], Decimal("0.6"))
+
+
+async def spend(
+    runs: MemoryRuns, script: list[Reply], rented: Tool
+) -> tuple[list[str], Decimal | None]:
+    """Play calls that are thought to cost $0.60 of $1.00; return how they end, and what counts."""
     app = scripted(
-        [call("query", how=how), call("query", how=how), say("done")],
-        tools=[query],
+        script,
+        tools=[rented],
         guardrails=[cost_estimation(Decimal("0.60"))],
         budget=Budget(max_cost=Decimal("1.00")),
     )
-    async with memory_runs.working(app):
-        run = await memory_runs.start("it")
+    async with runs.working(app):
+        run = await runs.start("it")
         await run.result()
         results = await run.results()
         used = await run.query("usage", UsageReport)
-
-    assert [one.status for one in results] == ["error", "denied"]
-    assert used.call_cost == Decimal("0.6")
+    return [one.status for one in results], used.call_cost
 
 
 async def test_what_calls_cost_ends_a_run(memory_runs: MemoryRuns) -> None:
