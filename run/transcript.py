@@ -60,7 +60,7 @@ def cut_before_turn(state: RunState, turn: int) -> RunState:
     places = [
         at
         for at, item in enumerate(said.items)
-        if isinstance(item, AssistantTurn) and said.items[at - 1] != LAST_WORDS_REQUEST
+        if isinstance(item, AssistantTurn) and said.items[at - 1 : at] != (LAST_WORDS_REQUEST,)
     ]
     if turn > taken:
         raise InvalidInput(f"it has no turn {turn}: its models took {taken}")

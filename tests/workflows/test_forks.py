@@ -130,6 +130,15 @@ def test_last_words_at_a_limit_are_no_turn() -> None:
     assert len(cut_before_turn(state, 2).conversation.items) == 3
 
 
+def test_the_first_item_of_a_transcript_may_be_a_turn() -> None:
+    """Whatever stands at its other end: what a model is asked to sum up with."""
+    # BY-46
+    state = closing.request_closing(after_two_turns())
+    state = state.with_conversation(items=state.conversation.items[1:])
+
+    assert cut_before_turn(state, 1).conversation.items == ()
+
+
 otherwise = partial(first_then, notice="went on from here")
 """A script that goes otherwise in a fork."""
 
