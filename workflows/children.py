@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from itertools import cycle
 from typing import NamedTuple
 
 from temporalio import workflow
@@ -269,17 +268,26 @@ def _choose_stream(state: RunState) -> bool | None:
 async def _mirror_suspension(
     run: RunContext, child: workflow.ChildWorkflowHandle[object, RunResult]
 ) -> None:
-    """Suspend, resume and stop a child with this run; cancel it where it can't be told."""
+    """
+    Suspend, resume and stop a child with this run; cancel it where it can't be told.
+
+    It is told of each suspension, as it answers each: one workflow task may end one and begin the
+    next.
+    """
+    told = 0
     try:
-        for told in cycle(("suspend", "resume")):
-            await _wait_for_suspension(run, suspended=told == "suspend")
+        while True:
+            await workflow.wait_condition(
+                lambda told=told: run.state.is_over or run.suspension != told
+            )
             if (stopping := run.state.stop_by_person) is not None:
                 await child.signal("stop", {"reason": stopping.detail, "by": stopping.ended_by})
                 return
             if run.state.is_over:
                 child.cancel()
                 return
-            await child.signal(told, {})
+            told = run.suspension
+            await child.signal("suspend" if told else "resume", {})
     except FailureError:
         # It has ended meanwhile, or a flood of signals left no room for this one. A cancellation
         # is no signal: what can't be held is ended.
@@ -302,12 +310,15 @@ async def _stop_in_time(
 
 
 async def report_suspensions(run: RunContext, parent: workflow.ParentInfo) -> None:
-    """Tell the run that this one works for, each time that this one has come to rest."""
+    """Tell the run that this one works for, of each suspension, when this one is at rest."""
+    told = 0
     while True:
-        await workflow.wait_condition(lambda: run.state.suspended and not run.in_flight)
+        await workflow.wait_condition(
+            lambda told=told: run.suspension not in {0, told} and not run.in_flight
+        )
+        told = run.suspension
         if not await tell_parent(parent, "held", {"run_id": run.state.run_id}):
             return
-        await workflow.wait_condition(lambda: not run.state.suspended)
 
 
 async def tell_parent(parent: workflow.ParentInfo, name: str, message: JsonObject) -> bool:
@@ -318,10 +329,6 @@ async def tell_parent(parent: workflow.ParentInfo, name: str, message: JsonObjec
     except FailureError:
         return False
     return True
-
-
-async def _wait_for_suspension(run: RunContext, *, suspended: bool) -> None:
-    await workflow.wait_condition(lambda: run.state.is_over or run.state.suspended is suspended)
 
 
 async def _after_child_failure(

@@ -72,8 +72,9 @@ class RunContext:
     each with whether it is known to be held. Calls that have `begun`, as they were then, and
     `begun_parts` with their agents, stay there until it is known what they came to, though the run
     closes their turn meanwhile; `relayed` is what waits for people in those. `hurried` counts the
-    words of people that couldn't wait. An agent is `prepared` that goes on with the run when its
-    turn closes. What is `recorded` no later input has to say again.
+    words of people that couldn't wait, `suspensions` those that suspend, and one from before this
+    execution. An agent is `prepared` that goes on with the run when its turn closes. What is
+    `recorded` no later input has to say again.
     """
 
     def __init__(self) -> None:
@@ -87,6 +88,7 @@ class RunContext:
         self.timers: list[asyncio.Task[None]] = []
         self.resting = False
         self.hurried = 0
+        self.suspensions = 1
         self.prepared: PreparedHandoff | None = None
         self.recorded = RecordedContent()
 
@@ -122,6 +124,11 @@ class RunContext:
         """What has begun and may still do something, whatever has been said meanwhile."""
         parts = (f"run {part}" for part, held in self.parts.items() if not held)
         return (*self._under_way, *parts)
+
+    @property
+    def suspension(self) -> int:
+        """Which suspension holds the run now: 0 where none does."""
+        return self.suspensions if self.state.suspended else 0
 
     def is_broken_off(self, since: int) -> bool:
         """Whether what changes nothing ends: the run is stopped, or was hurried *since*."""

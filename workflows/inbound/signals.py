@@ -182,6 +182,7 @@ class SignalHandler:
             return self._refuse_control(inbound, control, after.reason, after.code)
         if isinstance(control, SuspensionSignal):
             self._run.parts = dict.fromkeys(self._run.parts, False)
+            self._run.suspensions += after.suspended
         if isinstance(control, SteerSignal):
             self._run.hurried += control.now
         return self._accept(inbound, after)
