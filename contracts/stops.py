@@ -55,6 +55,10 @@ class StopReason(Enum):
         "stopped by a person",
         "look at what was done; a run that tries it again goes on from there",
     )
+    TIME_IS_UP = (
+        "the time that it was given is over",
+        "look at what was done; whoever gave it the task went on without it",
+    )
     SESSION_CLOSED = (
         "the session was closed",
         "say it again: the next message opens the session again",
@@ -109,8 +113,9 @@ class Stop(Contract):
     Why a run ended without an answer, and what to do next.
 
     `ended_by` is who ended it, where a person did: by rejecting a review, by an abort, or by a
-    stop, of which it is who sent that, as they say. `quotes` says that `reason` is in the words of
-    a guardrail, a person or an error, which are history's.
+    stop, of which it is who sent that, as they say; or it is the time that a part was given.
+    `quotes` says that `reason` is in the words of a guardrail, a person or an error, which are
+    history's.
     """
 
     reason: str

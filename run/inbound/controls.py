@@ -17,6 +17,7 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, turns
+from holdfast.run.delegation.subagents import TIME_IS_UP
 from holdfast.run.sessions import messages as sessions
 
 
@@ -57,6 +58,8 @@ def after_control(
 
 
 def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
-    """Begin to end a run, as a person says: nobody is asked anything any more."""
-    stop = Stop.because(StopReason.TOLD_TO_STOP, message.reason, ended_by=message.by or "a person")
+    """Begin to end a run, as a person says, or its time: nobody is asked anything any more."""
+    late = message.by == TIME_IS_UP
+    reason = StopReason.TIME_IS_UP if late else StopReason.TOLD_TO_STOP
+    stop = Stop.because(reason, message.reason, ended_by=message.by or "a person")
     return requests.withdraw_requests(state, now).with_(phase=Stopping(stop=stop))

@@ -197,8 +197,15 @@ async def test_who_does_not_come_back_in_time_is_stopped(memory_runs: MemoryRuns
         end = await run.part("1-billing").result()
         pending = await run.pending()
         await run.story()
+        lines_left = recorded(await run.part("1-billing").story())
 
     assert result.answer == "Too late."
+    assert end.stop is not None
+    assert (end.stop.reason, end.stop.detail) == (
+        "the time that it was given is over",
+        "600 s are over",
+    )
+    assert "stopped: the time that it was given is over" in lines_left
     assert (failure.status, failure.type) == ("error", "timeout")
     assert failure.reason == "billing didn't come back within 600 s and was stopped"
     assert (waited, end.status, pending) == (1, "stopped", ())
