@@ -198,7 +198,7 @@ def _shares_telling(text: Text, at: int) -> bool:
         if text.texts[last] not in VERBS:
             return _goes_on_telling(text, clause, at)
         lead = _read_lead(text, _begin_of(text, last), last)
-        if lead.words:
+        if lead.core:
             return _judge(lead)
         at = last
     return False

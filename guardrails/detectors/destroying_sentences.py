@@ -164,8 +164,9 @@ def _is_wanted_away(read: Text, at: int) -> bool:
         thing = Thing(read, name, inside + behind)
         if is_lost(thing, act) or _stands_for_much(thing, begin, act):
             return True
-        begin = name.end
-        if read.texts[begin] not in grammar.AND and not read.words[begin - 1].pauses:
+        begin, before = name.end, begin
+        follows = read.texts[begin] in grammar.AND or read.words[begin - 1].pauses
+        if begin == before or not follows:
             return False
         while begin < wanted.end and read.texts[begin] in grammar.AND:
             begin += 1

@@ -1,7 +1,10 @@
 """Sentences as people write them: half of them destroy what nobody can bring back."""
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from holdfast.guardrails.detectors import grammar, verbs
 from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
 from holdfast.guardrails.detectors.destruction import is_destructive
 from tests.guardrails.more_sentences import (
@@ -221,3 +224,21 @@ def test_a_question_is_no_task(text: str, asks: bool) -> None:
 def test_every_sentence_is_read_to_its_end(text: str, asks: bool) -> None:
     """However long it is, whatever of it is a verb: in a time that grows no faster than it."""
     assert asks_to_destroy(text) is asks
+
+
+PIECES = sorted(
+    {*grammar.ENDS, *grammar.AND, *grammar.TELLING, *grammar.OPENERS, *verbs.DONE, *verbs.VERBS}
+)
+MARKS = (",", ".", ":", "?", "")
+
+
+@pytest.mark.timeout(60)
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(MARKS)), max_size=20))
+@example([("drafts", ","), ("they", ""), ("can", ""), ("go", "")])
+@example([("be", ""), ("evict", " :"), ("delete", ""), ("deleted", ""), ("deleted", " users")])
+def test_whatever_is_said_is_answered(said: list[tuple[str, str]]) -> None:
+    """No order of its own words is read for ever, and none breaks it."""
+    # GR-03
+    text = " ".join(word + mark for word, mark in said)
+
+    assert asks_to_destroy(text) in {True, False}
