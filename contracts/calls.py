@@ -256,7 +256,8 @@ class ToolSuccess(Contract):
     `cut`: `data` shows only the beginning, and `artifact` is the whole, where it could be kept; of
     a result in two parts it is the full one.
     `crowded_out`: its turn had no room for it, and shows how it began. `by_person`: it is what a
-    person said. `spans` of its own work only the history of the call has.
+    person said, `by_agent`: what an agent answered that did a part. `spans` of its own work only
+    the history of the call has.
     """
 
     status: Literal["ok"] = "ok"
@@ -268,6 +269,7 @@ class ToolSuccess(Contract):
     cut: bool = Field(default=False, exclude_if=not_)
     crowded_out: bool = Field(default=False, exclude_if=not_)
     by_person: bool = Field(default=False, exclude_if=not_)
+    by_agent: bool = Field(default=False, exclude_if=not_)
     spans: CustomSpans = Field(default=(), exclude_if=not_)
 
     def with_(self, **changes: Unpack[ToolSuccessChange]) -> Self:

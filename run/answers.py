@@ -2,11 +2,12 @@
 
 from pydantic import JsonValue
 
+from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.contracts.control import Approach, Candidate, Gate
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict, Signals
 from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
 from holdfast.contracts.state.run import RunState
-from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
 from holdfast.run import gates
 from holdfast.run.transcript import drop_candidate
 
@@ -103,5 +104,14 @@ def redact_item(item: TranscriptItem, told: frozenset[str] = PEOPLE_ORIGINS) -> 
             return item.with_(text=said, parts=())
         case UserTurn() if item.origin not in told:
             return item.model_copy(update={"text": WITHHELD})
+        case ToolTurn():
+            return item.copy_with({"results": tuple(map(redact_result, item.results))})
         case _:
             return item
+
+
+def redact_result(result: ToolResult) -> ToolResult:
+    """Leave out what an agent answered that did a part: the whole may answer with it."""
+    if isinstance(result, ToolSuccess) and result.by_agent:
+        return result.with_(summary=WITHHELD, data=None)
+    return result

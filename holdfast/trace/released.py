@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict
-from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun, Turn
+from holdfast.run.answers import redact_result
+from holdfast.trace.entries import AuditLine, BackgroundTask, Call, Entry, GuardrailRun, Turn
 from holdfast.trace.values import Trace
 
 _MODEL_EVENTS = {"approach", "answer sent back"}
@@ -35,7 +36,9 @@ def redact_entry(trace: Trace, entry: Entry) -> Entry:
     match entry:
         case Turn():
             said = WITHHELD if entry.text.strip() else ""
-            return replace(entry, text=said, objections=(WITHHELD,) if entry.objections else ())
+            objections = (WITHHELD,) if entry.objections else ()
+            calls = tuple(map(_redact_call, entry.calls))
+            return replace(entry, text=said, objections=objections, calls=calls)
         case AuditLine() if entry.event in _MODEL_EVENTS:
             return replace(entry, text=WITHHELD)
         case BackgroundTask() if entry.kind == "child":
@@ -46,6 +49,10 @@ def redact_entry(trace: Trace, entry: Entry) -> Entry:
             return replace(entry, verdicts=verdicts)
         case _:
             return entry
+
+
+def _redact_call(call: Call) -> Call:
+    return call if call.result is None else replace(call, result=redact_result(call.result))
 
 
 def _redact_verdict(verdict: GuardrailVerdict) -> GuardrailVerdict:

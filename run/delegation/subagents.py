@@ -129,6 +129,7 @@ def _build_success(
         summary=summary,
         data=written[: contract.max_result_chars] if cut else output,
         cut=cut,
+        by_agent=True,
     )
 
 

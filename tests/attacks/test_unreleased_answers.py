@@ -17,6 +17,9 @@ from holdfast.guardrails.definition import GuardrailOptions
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.attacks.watchers import seen
 from tests.running import Run, Runs
+from tests.workflows.delegating import ask, desk
+from tests.workflows.test_handoffs import TRANSFER
+from tests.workflows.test_returning_handoffs import office
 from tests.workflows.tiered import staffed
 
 BAD, GOOD, ASIDE = "the plan is to sell", "no comment", "I will tell them to sell"
@@ -132,6 +135,35 @@ async def test_nobody_who_watches_a_part_reads_it_first(runs: Runs, tmp_path: Pa
     assert (result.status, result.answer) == ("blocked", None)
     assert [said for said in (BAD, ASIDE) if said in held + after] == []
     assert "1-full" in held
+
+
+@pytest.mark.parametrize("by", ["task", "handoff"])
+async def test_what_a_part_answers_is_told_no_sooner_than_the_answer_of_the_whole(
+    runs: Runs, tmp_path: Path, by: str
+) -> None:
+    """The result of a call by which an agent did a part may be the answer that is looked at."""
+    # SM-05
+    go = tmp_path / "go"
+    guard = held_up(go, on_trip="block")
+    if by == "task":
+        found = say(f'{{"facts": ["{BAD}"]}}')
+        app = desk([ask("shares"), say(BAD)], [found], guardrails=[guard])
+    else:
+        app = office([TRANSFER, say(BAD)], [say(BAD)], guardrails=[guard])
+    async with runs.working(app):
+        run = await runs.start("desk" if by == "task" else "triage")
+        while not await is_at(runs, run.handle.id, "discreet"):  # noqa: ASYNC110 -- as above
+            await asyncio.sleep(0.02)
+        held = await seen(runs, run.handle.id)
+        go.touch()
+        result = await run.result()
+        after = await seen(runs, run.handle.id)
+        history = await run.handle.fetch_history()
+
+    assert result.status == "blocked"
+    assert BAD not in held + after
+    assert "withheld" in held
+    assert BAD in str(history.events)
 
 
 async def is_at(runs: Runs, run_id: str, activity: str) -> bool:
