@@ -1,5 +1,6 @@
 """Whoever may signal sends a run what its app's codec can't read."""
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from temporalio.api.common.v1 import Payload, Payloads, WorkflowExecution, WorkflowType
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     SignalWorkflowExecutionRequest,
@@ -18,9 +20,10 @@ from temporalio.converter import PayloadCodec
 from holdfast import Agent, App, HoldfastError, Risk, tool
 from holdfast.client import Holdfast
 from holdfast.contracts.bounds import MAX_PAYLOAD_BYTES
+from holdfast.histories import decode_failure
 from holdfast.testing import call
 from holdfast.trace.reader import read_trace
-from holdfast.workflows.payloads import TolerantCodec
+from holdfast.workflows.payloads import TolerantCodec, data_converter
 from tests.attacks.test_regulated import working
 from tests.holdfast.test_client import Packed, asked
 from tests.sample import lines, send, told
@@ -91,6 +94,31 @@ async def test_what_a_failure_says_is_for_its_own_alone(client: Client) -> None:
     assert not failure.HasField("encoded_attributes")
     raw = b"".join(event.SerializeToString() for event in stored.events)
     assert b"the bank" not in raw
+
+
+@pytest.mark.parametrize(
+    ("left", "stays"),
+    [
+        pytest.param(b"sealed by another", True, id="no JSON"),
+        pytest.param(b'["message"]', True, id="no fields"),
+        pytest.param(b'{"message": 5}', True, id="no words"),
+        pytest.param(b'{"stack_trace": "there"}', False, id="no message"),
+    ],
+)
+async def test_what_another_codec_left_of_a_failure_stays_where_it_is(
+    left: bytes, *, stays: bool
+) -> None:
+    """Nobody here knows what it means; what the failure itself says is read all the same."""
+    codec = Packed()
+    own = dataclasses.replace(data_converter, payload_codec=codec)
+    client = await Client.connect("nowhere:1", lazy=True, data_converter=own)
+    (sealed,) = await codec.encode([Payload(data=left)])
+    failure = Failure(message="it failed", encoded_attributes=sealed)
+
+    await decode_failure(client, failure)
+
+    assert failure.message == "it failed"
+    assert failure.encoded_attributes.data == (left if stays else b"")
 
 
 async def test_a_start_with_rubbish_ends(client: Client, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from pydantic import JsonValue
 from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.api.enums.v1 import TimeoutType
@@ -70,6 +71,7 @@ MODELS: Mapping[str, Failure] = {
     "no JSON": application(NO_JSON),
     "no encoding": application(NO_ENCODING),
     "no category": application(category=99),
+    "a delay without end": application(next_retry_delay=Duration(seconds=10**15)),
     "a heartbeat of words": lost(plain("garbage")),
     "a heartbeat that is no JSON": lost(NO_JSON),
     "no time-out": lost(kind=77),

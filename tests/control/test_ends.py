@@ -14,6 +14,7 @@ from holdfast.run import (
     compaction,
     escalations,
     fallbacks,
+    gates,
     replies,
     steps,
     turns,
@@ -235,6 +236,28 @@ def test_a_context_that_cant_be_made_smaller(left_to: str) -> None:
     state = compaction.after_summary(compaction.request_summary(state), nothing, NOW)
 
     assert came_to(state) == left(left_to, "stopped: the context can't be made smaller")
+
+
+def test_each_approach_may_fail_at_a_summary_as_often() -> None:
+    """What one failed at doesn't count against the next."""
+    nothing = a_reply(text="")
+    state = compaction.request_summary(a_run("another approach"))
+    state = compaction.after_summary(state, nothing, NOW)
+    state = backtracking.roll_back(escalations.end_approach(state, "no way"), Compensation(), NOW)
+
+    state = compaction.after_summary(compaction.request_summary(state), nothing, NOW)
+
+    assert came_to(state) == "goes on"
+
+
+def test_what_people_let_a_guardrail_pass_counts_for_one_approach() -> None:
+    """What was done is taken back: done again it is looked at again. The run itself they know."""
+    answer = gates.objection(a_guardrail("output", "ask"), "a" * 64, "it is bad")
+    state = a_run("another approach").with_oversight(reviewed=(answer, "domain:payments"))
+
+    state = backtracking.roll_back(escalations.end_approach(state, "no way"), Compensation(), NOW)
+
+    assert state.oversight.reviewed == ("domain:payments",)
 
 
 @pytest.mark.parametrize("escalates", [False, True], ids=["nobody", "a person"])

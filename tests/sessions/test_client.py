@@ -71,6 +71,26 @@ async def test_who_watches_a_session_is_told_of_each_message(talks: Talks) -> No
     assert shown == ["session.message", "turn.completed", "session.outcome"] * 2
 
 
+async def test_a_session_is_found_by_the_id_of_each_of_its_traces(talks: Talks) -> None:
+    """One that was opened again has two: the first is of what it was when it was closed."""
+    # TR-12
+    async with talks.working(scripted(echo)):
+        holdfast = Holdfast(talks.runs.client)
+        session = holdfast.session(agent="it", queue=talks.runs.queue)
+        await session.ask("one")
+        first = await holdfast.trace(session.id)
+        await session.close()
+        await talks.runs.client.get_workflow_handle(session.id).result()
+        await session.ask("two")
+        second = await holdfast.trace(session.id)
+        while not (opened := await holdfast.runs(trace_id=second.trace_id)):  # noqa: ASYNC110 -- the server lists it later
+            await asyncio.sleep(0.1)
+        closed = await holdfast.runs(trace_id=first.trace_id)
+
+    assert [one.run_id for one in closed + opened] == [session.id] * 2
+    assert closed[0].started_at < opened[0].started_at
+
+
 async def test_what_a_session_carries_no_longer_is_asked_of_earlier_executions(
     talks: Talks,
 ) -> None:
