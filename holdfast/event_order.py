@@ -19,36 +19,15 @@ would of how many events a history has, which are counted here (`HISTORY_LENGTH`
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from math import inf
-from typing import cast
 
 from temporalio import activity
-from temporalio.bridge.proto.workflow_activation import (
-    FireTimer,
-    WorkflowActivation,
-    WorkflowActivationJob,
-)
+from temporalio.bridge.proto.workflow_activation import FireTimer, WorkflowActivationJob
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
-from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.common import RawValue
-from temporalio.converter import SerializationContext, StorageDriverStoreContext
-from temporalio.worker import (
-    ActivityInboundInterceptor,
-    ExecuteActivityInput,
-    Interceptor,
-    WorkflowInstance,
-    WorkflowInstanceDetails,
-    WorkflowRunner,
-)
-from temporalio.worker._command_aware_visitor import CommandInfo
-from temporalio.workflow import Info
-from temporalio.workflow import _Definition as Definition
-
-from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
-from holdfast.workflows.options import HISTORY_LENGTH
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 AT_ONCE = {"notify_has_patch", "update_random_seed", "do_update"}
 
@@ -69,8 +48,6 @@ SECONDS = "holdfast-seconds"
 
 TOLD_SECONDS = 0.1
 """What took less isn't told, and counts as nothing."""
-
-UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it again"
 
 
 @dataclass
@@ -162,7 +139,7 @@ class EventOrder:
         self._running -= {job.resolve_activity.seq for job in ended}
         if len(ended) == len(jobs):
             return
-        kinds = [(job, _kind(job)) for job in jobs if not job.resolve_activity.is_local]
+        kinds = [(job, kind_of(job)) for job in jobs if not job.resolve_activity.is_local]
         messages = [job for job, kind in kinds if kind in MESSAGES]
         others = [job for job, kind in kinds if kind not in AT_ONCE | MESSAGES]
         last = self._waiting[-1] if self._waiting else None
@@ -237,102 +214,14 @@ class _LocalSeconds(ActivityInboundInterceptor):
         return RawValue(payload)
 
 
-class OrderedRunner(WorkflowRunner):
-    """Runs workflows as another runner does, and has them hear of events in their order."""
-
-    def __init__(self, inner: WorkflowRunner) -> None:
-        self._inner = inner
-
-    def prepare_workflow(self, defn: Definition) -> None:
-        self._inner.prepare_workflow(defn)
-
-    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        return _OrderedInstance(det, self._inner)
-
-    def set_worker_level_failure_exception_types(
-        self, types: Sequence[type[BaseException]]
-    ) -> None:
-        self._inner.set_worker_level_failure_exception_types(types)
-
-
-class _OrderedInstance(WorkflowInstance):
-    """A workflow that is given the jobs of an activation in several, or later."""
-
-    def __init__(self, det: WorkflowInstanceDetails, runner: WorkflowRunner) -> None:
-        self._order = EventOrder()
-        theirs = cast("Mapping[str, Callable[..., object]]", det.extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
-        functions = {
-            **theirs,
-            TAKE_TURN: self._order.take_turn,
-            LOCAL_SECONDS: lambda: self._order.local_seconds,
-            HISTORY_LENGTH: lambda: self._order.length,
-        }
-        self._inner = runner.create_instance(replace(det, extern_functions=functions))
-
-    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        jobs = list(act.jobs)
-        kinds = set(map(_kind, jobs))
-        if "query_workflow" in kinds:
-            self._order.note_query()
-            return self._inner.activate(act)
-        if "remove_from_cache" in kinds:
-            return self._inner.activate(act)
-        if "initialize_workflow" in kinds:
-            self._order.begin(jobs)
-            begun = self._inner.activate(act)
-            self._order.note(begun.successful.commands)
-            return begun
-        return self._activate_in_order(act, jobs)
-
-    def _activate_in_order(
-        self, act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]
-    ) -> WorkflowActivationCompletion:
-        whole = WorkflowActivationCompletion()
-        whole.successful.SetInParent()
-        if self._order.must_refuse_updates():
-            refused = [job for job in jobs if job.HasField("do_update")]
-            whole.successful.commands.extend(map(_build_refusal, refused))
-            jobs = [job for job in jobs if not job.HasField("do_update")]
-        self._order.arrive(jobs, act.history_length)
-        at_once = [job for job in jobs if _kind(job) in AT_ONCE]
-        bare: WorkflowActivation | None = None
-        for heard in chain([at_once] if at_once else [], self._order.hear()):
-            is_all = len(act.jobs) == len(heard) == 1 and heard[0] is jobs[0]
-            if not is_all and bare is None:
-                bare = _copy_without_jobs(act)
-            part = self._inner.activate(act if bare is None else _build_activation(bare, heard))
-            if part.HasField("failed"):
-                return part
-            self._order.note(part.successful.commands)
-            whole.successful.MergeFrom(part.successful)
-            if any(command.WhichOneof("variant") in ENDS for command in part.successful.commands):
-                break
-        return whole
-
-    def get_serialization_context(
-        self, command_info: CommandInfo | None
-    ) -> SerializationContext | None:
-        return self._inner.get_serialization_context(command_info)
-
-    def get_external_store_context(
-        self, command_info: CommandInfo | None
-    ) -> StorageDriverStoreContext:
-        return self._inner.get_external_store_context(command_info)
-
-    def get_info(self) -> Info:
-        return self._inner.get_info()
-
-    def get_thread_id(self) -> int | None:
-        return self._inner.get_thread_id()
-
-
-def _kind(job: WorkflowActivationJob) -> str:
+def kind_of(job: WorkflowActivationJob) -> str:
+    """Return what a job tells of, by the SDK's name; empty for one that this SDK doesn't know."""
     return job.WhichOneof("variant") or ""
 
 
 def _count_events(job: WorkflowActivationJob) -> int:
     """Return how many events tell of this: an activity has begun, too, before it ended."""
-    match _kind(job):
+    match kind_of(job):
         case "resolve_activity":
             return 2
         case kind if kind in AT_ONCE:
@@ -357,28 +246,3 @@ def _seconds_of(job: WorkflowActivationJob) -> float:
     if not ended.HasField("completed"):
         return inf
     return float(ended.completed.result.metadata.get(SECONDS, b"0"))
-
-
-def _copy_without_jobs(act: WorkflowActivation) -> WorkflowActivation:
-    bare = WorkflowActivation()
-    bare.CopyFrom(act)
-    bare.ClearField("jobs")
-    return bare
-
-
-def _build_activation(
-    bare: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]
-) -> WorkflowActivation:
-    """Build one like another, which has no jobs, with these."""
-    part = WorkflowActivation()
-    part.CopyFrom(bare)
-    part.jobs.extend(jobs)
-    return part
-
-
-def _build_refusal(job: WorkflowActivationJob) -> WorkflowCommand:
-    command = WorkflowCommand()
-    command.update_response.protocol_instance_id = job.do_update.protocol_instance_id
-    command.update_response.rejected.message = UPDATE_REFUSAL
-    command.update_response.rejected.application_failure_info.type = "Busy"
-    return command

@@ -1,17 +1,153 @@
 """How workflow code is run, and run again: for as long as it takes."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from types import TracebackType
+from typing import cast
 
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
+from temporalio.bridge.proto.workflow_commands import WorkflowCommand
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker, WorkflowRunner
+from temporalio.converter import SerializationContext, StorageDriverStoreContext
+from temporalio.worker import (
+    Replayer,
+    UnsandboxedWorkflowRunner,
+    Worker,
+    WorkflowInstance,
+    WorkflowInstanceDetails,
+    WorkflowRunner,
+)
+from temporalio.worker._command_aware_visitor import CommandInfo
+from temporalio.workflow import Info
+from temporalio.workflow import _Definition as Definition
 
 from holdfast.event_log import log
-from holdfast.event_order import OrderedRunner
+from holdfast.event_order import AT_ONCE, ENDS, EventOrder, kind_of
+from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
+from holdfast.workflows.options import HISTORY_LENGTH
+
+UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it again"
+
+
+class OrderedRunner(WorkflowRunner):
+    """Runs workflows as another runner does, and has them hear of events in their order."""
+
+    def __init__(self, inner: WorkflowRunner) -> None:
+        self._inner = inner
+
+    def prepare_workflow(self, defn: Definition) -> None:
+        self._inner.prepare_workflow(defn)
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        return _OrderedInstance(det, self._inner)
+
+    def set_worker_level_failure_exception_types(
+        self, types: Sequence[type[BaseException]]
+    ) -> None:
+        self._inner.set_worker_level_failure_exception_types(types)
+
+
+class _OrderedInstance(WorkflowInstance):
+    """A workflow that is given the jobs of an activation in several, or later."""
+
+    def __init__(self, det: WorkflowInstanceDetails, runner: WorkflowRunner) -> None:
+        self._order = EventOrder()
+        theirs = cast("Mapping[str, Callable[..., object]]", det.extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
+        functions = {
+            **theirs,
+            TAKE_TURN: self._order.take_turn,
+            LOCAL_SECONDS: lambda: self._order.local_seconds,
+            HISTORY_LENGTH: lambda: self._order.length,
+        }
+        self._inner = runner.create_instance(replace(det, extern_functions=functions))
+
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        jobs = list(act.jobs)
+        kinds = set(map(kind_of, jobs))
+        if "query_workflow" in kinds:
+            self._order.note_query()
+            return self._inner.activate(act)
+        if "remove_from_cache" in kinds:
+            return self._inner.activate(act)
+        if "initialize_workflow" in kinds:
+            self._order.begin(jobs)
+            begun = self._inner.activate(act)
+            self._order.note(begun.successful.commands)
+            return begun
+        return self._activate_in_order(act, jobs)
+
+    def _activate_in_order(
+        self, act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]
+    ) -> WorkflowActivationCompletion:
+        whole = WorkflowActivationCompletion()
+        whole.successful.SetInParent()
+        if self._order.must_refuse_updates():
+            refused = [job for job in jobs if job.HasField("do_update")]
+            whole.successful.commands.extend(map(_build_refusal, refused))
+            jobs = [job for job in jobs if not job.HasField("do_update")]
+        self._order.arrive(jobs, act.history_length)
+        at_once = [job for job in jobs if kind_of(job) in AT_ONCE]
+        bare: WorkflowActivation | None = None
+        for heard in chain([at_once] if at_once else [], self._order.hear()):
+            is_all = len(act.jobs) == len(heard) == 1 and heard[0] is jobs[0]
+            if not is_all and bare is None:
+                bare = _copy_without_jobs(act)
+            part = self._inner.activate(act if bare is None else _build_activation(bare, heard))
+            if part.HasField("failed"):
+                return part
+            self._order.note(part.successful.commands)
+            whole.successful.MergeFrom(part.successful)
+            if any(command.WhichOneof("variant") in ENDS for command in part.successful.commands):
+                break
+        return whole
+
+    def get_serialization_context(
+        self, command_info: CommandInfo | None
+    ) -> SerializationContext | None:
+        return self._inner.get_serialization_context(command_info)
+
+    def get_external_store_context(
+        self, command_info: CommandInfo | None
+    ) -> StorageDriverStoreContext:
+        return self._inner.get_external_store_context(command_info)
+
+    def get_info(self) -> Info:
+        return self._inner.get_info()
+
+    def get_thread_id(self) -> int | None:
+        return self._inner.get_thread_id()
+
+
+def _copy_without_jobs(act: WorkflowActivation) -> WorkflowActivation:
+    bare = WorkflowActivation()
+    bare.CopyFrom(act)
+    bare.ClearField("jobs")
+    return bare
+
+
+def _build_activation(
+    bare: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]
+) -> WorkflowActivation:
+    """Build one like another, which has no jobs, with these."""
+    part = WorkflowActivation()
+    part.CopyFrom(bare)
+    part.jobs.extend(jobs)
+    return part
+
+
+def _build_refusal(job: WorkflowActivationJob) -> WorkflowCommand:
+    command = WorkflowCommand()
+    command.update_response.protocol_instance_id = job.do_update.protocol_instance_id
+    command.update_response.rejected.message = UPDATE_REFUSAL
+    command.update_response.rejected.application_failure_info.type = "Busy"
+    return command
+
 
 RUNNER = OrderedRunner(UnsandboxedWorkflowRunner())
 """

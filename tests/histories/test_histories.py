@@ -9,8 +9,7 @@ from temporalio.worker import Replayer, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import NondeterminismError
 
-from holdfast.event_order import OrderedRunner
-from holdfast.runner import RUNNER
+from holdfast.runner import RUNNER, OrderedRunner
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.agent_session import AgentSession
 from holdfast.workflows.payloads import data_converter

@@ -18,7 +18,6 @@ from temporalio.worker import Worker, WorkflowInstance, WorkflowInstanceDetails
 from holdfast import Agent, App, Budget, Risk, logs, tool, worker
 from holdfast.adapters.scripted import Reply
 from holdfast.contracts.errors import HoldfastError
-from holdfast.event_order import OrderedRunner
 from holdfast.guardrails import (
     Guardrail,
     GuardrailContext,
@@ -27,6 +26,7 @@ from holdfast.guardrails import (
     guardrail,
     tripped,
 )
+from holdfast.runner import OrderedRunner
 from holdfast.testing import ScriptTurn, call, say
 from holdfast.trace.payloads import read_summary
 from holdfast.trace.reader import read_trace
