@@ -21,6 +21,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 
 from temporalio import activity
@@ -76,6 +77,10 @@ class _Arrivals:
         first = [signals, [WAKE], cancels] if self.turns else [self.messages]
         self.parts.extend(filter(None, first))
         self.parts.extend([job] for job in self.others)
+
+    def find_unheard(self) -> Iterator[WorkflowActivationJob]:
+        """Find what has yet to be heard, signals and a cancellation aside."""
+        return chain.from_iterable(self.parts) if self.opened else iter(self.others)
 
     def hear(self) -> Sequence[WorkflowActivationJob]:
         """Return what is heard next."""
@@ -186,6 +191,19 @@ class EventOrder:
                 self._wrote = True
                 self._events += not command.HasField("update_response")
 
+    def is_late(self, command: WorkflowCommand) -> bool:
+        """
+        Whether it would end a part, or a message to one, whose end the run has yet to hear of.
+
+        Core (1.35) knows of that end. It ignores such a command, but not for a part that was
+        terminated or a message that failed: there it fails the task, and each attempt at it.
+        """
+        ended = _find_end(command)
+        if ended is None:
+            return False
+        unheard = chain.from_iterable(map(_Arrivals.find_unheard, self._waiting))
+        return any(_tell_end(job) == ended for job in unheard)
+
     def _count_task(self, brought: int) -> None:
         """Count the events of a task: what it brings, that it was ordered, begun and ended."""
         self.length = self._events + brought + 2
@@ -217,6 +235,29 @@ class _LocalSeconds(ActivityInboundInterceptor):
 def kind_of(job: WorkflowActivationJob) -> str:
     """Return what a job tells of, by the SDK's name; empty for one that this SDK doesn't know."""
     return job.WhichOneof("variant") or ""
+
+
+def _find_end(command: WorkflowCommand) -> tuple[str, int] | None:
+    """Return what tells of the end of what a command would end, if it would, and its number."""
+    match command.WhichOneof("variant"):
+        case "cancel_child_workflow_execution":
+            child = command.cancel_child_workflow_execution.child_workflow_seq
+            return "resolve_child_workflow_execution", child
+        case "cancel_signal_workflow":
+            return "resolve_signal_external_workflow", command.cancel_signal_workflow.seq
+        case _:
+            return None
+
+
+def _tell_end(job: WorkflowActivationJob) -> tuple[str, int] | None:
+    """Return the same of what a job tells."""
+    match kind_of(job):
+        case "resolve_child_workflow_execution" as kind:
+            return kind, job.resolve_child_workflow_execution.seq
+        case "resolve_signal_external_workflow" as kind:
+            return kind, job.resolve_signal_external_workflow.seq
+        case _:
+            return None
 
 
 def _count_events(job: WorkflowActivationJob) -> int:

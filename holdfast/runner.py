@@ -101,6 +101,8 @@ class _OrderedInstance(WorkflowInstance):
             part = self._inner.activate(act if bare is None else _build_activation(bare, heard))
             if part.HasField("failed"):
                 return part
+            for command in filter(self._order.is_late, list(part.successful.commands)):
+                part.successful.commands.remove(command)
             self._order.note(part.successful.commands)
             whole.successful.MergeFrom(part.successful)
             if any(command.WhichOneof("variant") in ENDS for command in part.successful.commands):

@@ -8,10 +8,15 @@ from temporalio.bridge.proto.workflow_activation import (
     DoUpdate,
     FireTimer,
     ResolveActivity,
+    ResolveChildWorkflowExecution,
+    ResolveSignalExternalWorkflow,
     SignalWorkflow,
     WorkflowActivationJob,
 )
 from temporalio.bridge.proto.workflow_commands import (
+    CancelChildWorkflowExecution,
+    CancelSignalWorkflow,
+    CancelTimer,
     ScheduleActivity,
     ScheduleLocalActivity,
     WorkflowCommand,
@@ -247,3 +252,44 @@ def test_a_query_of_a_task_before_refuses_no_update() -> None:
     run.task("A1")
 
     assert not run.order.must_refuse_updates()
+
+
+@pytest.mark.parametrize(
+    ("cancel", "is_late"),
+    [
+        (CancelChildWorkflowExecution(child_workflow_seq=1), True),
+        (CancelChildWorkflowExecution(child_workflow_seq=2), False),
+        (CancelSignalWorkflow(seq=2), True),
+        (CancelSignalWorkflow(seq=1), False),
+        (CancelTimer(seq=1), False),
+    ],
+    ids=["its part", "another part", "its message", "another message", "a timer"],
+)
+def test_what_has_ended_unheard_is_ended_by_nobody(
+    cancel: CancelChildWorkflowExecution | CancelSignalWorkflow | CancelTimer, is_late: bool
+) -> None:
+    """A part has ended and a message failed; the run hears of a cancellation first."""
+    order = EventOrder()
+    told = [
+        WorkflowActivationJob(
+            resolve_child_workflow_execution=ResolveChildWorkflowExecution(seq=1)
+        ),
+        WorkflowActivationJob(
+            resolve_signal_external_workflow=ResolveSignalExternalWorkflow(seq=2)
+        ),
+    ]
+    match cancel:
+        case CancelChildWorkflowExecution():
+            command = WorkflowCommand(cancel_child_workflow_execution=cancel)
+        case CancelSignalWorkflow():
+            command = WorkflowCommand(cancel_signal_workflow=cancel)
+        case _:
+            command = WorkflowCommand(cancel_timer=cancel)
+    order.arrive([*told, job("cancel 1")], 10)
+    hearing = order.hear()
+
+    next(hearing)
+
+    assert order.is_late(command) is is_late
+    assert list(hearing)
+    assert not order.is_late(command)
