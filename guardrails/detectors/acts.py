@@ -7,26 +7,45 @@ from holdfast.guardrails.detectors import grammar, verbs
 from holdfast.guardrails.detectors.reading import Text
 from holdfast.guardrails.detectors.verbs import Manner
 
-_MAX_PARTED = 8
+_MAX_PARTED = 13
 """How far behind a verb its other half is looked for."""
 
-_MAX_FACTORY = 7
+_MAX_FACTORY = 12
 """How far behind a reset it may say that it is one to what the factory had."""
 
 _MAX_FOR_EVER = 14
 """How far behind a verb it may say that it is for ever."""
 
-FIRST_WORDS = (
-    verbs.VERBS.keys()
-    | verbs.DONE.keys()
-    | verbs.NOMINALS
-    | {first for first, *_ in (*verbs.PHRASES, *verbs.PARTED)}
-)
+_ALONE = verbs.VERBS.keys() | verbs.DONE.keys() | verbs.NOMINALS
+_IN_TWO = {**verbs.PHRASES, **verbs.PARTED, **verbs.DONE_PHRASES}
+
+FIRST_WORDS = _ALONE | verbs.OVER | {first for first, *_ in _IN_TWO}
 """Where none of these is, nothing is destroyed."""
+
+_WRITING = {first for first, *_ in _IN_TWO if first.startswith("writ")}
+_PAIRED = {
+    (first, max(rest, key=len))
+    for first, *rest in _IN_TWO
+    if first not in _ALONE and first not in _WRITING
+}
+_RARE = {first for first, other in _PAIRED if other == "of"}
+
+BEGINNINGS = (
+    (_ALONE | verbs.STEMS | _RARE, frozenset[str]()),
+    ({first for first, _ in _PAIRED} - _RARE, {other for _, other in _PAIRED} - {"of"}),
+    ((verbs.OVER | _WRITING) - _ALONE, frozenset({"over", "zeros", "zeroes"})),
+)
+"""The same, and with which of others: who takes something must take it down, off or out."""
 
 _PHRASES = {
     first: [(phrase, manner) for phrase, manner in verbs.PHRASES.items() if phrase[0] == first]
     for first, *_ in verbs.PHRASES
+}
+_DONE_PHRASES = {
+    first: [
+        (phrase, manner) for phrase, manner in verbs.DONE_PHRASES.items() if phrase[0] == first
+    ]
+    for first, *_ in verbs.DONE_PHRASES
 }
 _PARTED = {
     first: {half: manner for (one, half), manner in verbs.PARTED.items() if one == first}
@@ -41,6 +60,10 @@ _UPON = frozenset({"on", "against", "across"})
 """What a command is run on: run delete on every row."""
 
 
+_ON = frozenset({"over", "through", "on", "to", "with", "at", "ahead", "back", "live"})
+"""Behind "go" it is no going away."""
+
+
 class Act(NamedTuple):
     """What is done to something: from where on that is named, and how."""
 
@@ -51,7 +74,9 @@ class Act(NamedTuple):
     @property
     def thorough(self) -> bool:
         """Whether nobody does that to what is to be there again."""
-        return self.manner is Manner.THOROUGH
+        return self.manner is Manner.THOROUGH or (
+            self.for_ever and self.manner is not Manner.REVOKING
+        )
 
 
 def find_act(text: Text, at: int) -> Act | None:
@@ -63,6 +88,8 @@ def find_act(text: Text, at: int) -> Act | None:
             begin, manner = at + len(phrase), thorough
     if text.texts[begin : begin + 1] and text.texts[begin] in _UPON:
         begin += 1
+    if manner is None and verb in verbs.OVER:
+        begin, manner = _find_over(text, at), Manner.OVERWRITING
     if manner is None or (manner is Manner.DROPPING and _is_put(text, at)):
         return None
     near = text.texts[max(text.find_sentence(at), at - 2) : at]
@@ -82,8 +109,29 @@ def _find_manner(text: Text, at: int, verb: str) -> Manner | None:
     return verbs.VERBS.get(verb) or _find_other_half(text, at, verb)
 
 
+def find_done(text: Text, at: int) -> tuple[Manner, int] | None:
+    """Return what a participle at a place does, and where it ends: blown away, deleted."""
+    verb = text.texts[at]
+    if verb == "go" and not _ON.isdisjoint(text.texts[at + 1 : at + 2]):
+        return None
+    for phrase, manner in _DONE_PHRASES.get(verb, ()):
+        if tuple(text.texts[at : at + len(phrase)]) == phrase:
+            return manner, at + len(phrase)
+    return (verbs.DONE[verb], at + 1) if verb in verbs.DONE else None
+
+
+def _find_over(text: Text, at: int) -> int:
+    """Return where it begins over which something is put, or where the text ends."""
+    for further in range(at + 1, min(len(text.words) - 1, at + _MAX_PARTED)):
+        if text.words[further - 1].is_over or text.texts[further] in grammar.AND:
+            break
+        if text.texts[further] == "over":
+            return further + 1
+    return len(text.words)
+
+
 def _is_for_good(behind: list[str]) -> bool:
-    return "forever" in behind or any(
+    return not (verbs.FOR_EVER | {"forever"}).isdisjoint(behind) or any(
         pair in {("for", "good"), ("for", "ever")} for pair in pairwise(behind)
     )
 

@@ -1,12 +1,15 @@
 """Sentences that ask for destruction: a verb, and behind it what nobody can bring back."""
 
+from collections.abc import Set as AbstractSet
+
 from holdfast.contracts.patterns import Pattern, encode_text
 from holdfast.guardrails.detectors import grammar, verbs, vocabulary
-from holdfast.guardrails.detectors.acts import FIRST_WORDS, Act, find_act
-from holdfast.guardrails.detectors.asking import find_wish, is_asked_for
+from holdfast.guardrails.detectors.acts import BEGINNINGS, FIRST_WORDS, Act, find_act, find_done
+from holdfast.guardrails.detectors.asking import is_asked_for
 from holdfast.guardrails.detectors.losses import NAMED, PRONOUNS, Thing, is_lost
 from holdfast.guardrails.detectors.reading import Name, Text, read_text
 from holdfast.guardrails.detectors.verbs import DOING_AWAY, Manner
+from holdfast.guardrails.detectors.wishes import KEEPING, LEAVING, STAYING, find_left, find_wishes
 
 _MAX_WORDS = 14
 """How far behind a verb its objects are looked for."""
@@ -27,19 +30,33 @@ _KNOWN = (vocabulary.STORES | vocabulary.THINGS | vocabulary.SMALL | vocabulary.
     vocabulary.EVERYTHING | {"one", "ones"}
 )
 
-_MAY_DESTROY = Pattern(rf"(?:^|[^a-z])(?:{'|'.join(sorted(FIRST_WORDS))})(?:[^a-z]|$)")
+_LEFT = (vocabulary.STORES | NAMED | vocabulary.SINGLE) - vocabulary.MINOR
+_FIRST_WORDS = FIRST_WORDS | STAYING | KEEPING
+
+
+def _compile(words: AbstractSet[str]) -> Pattern:
+    return Pattern(rf"(?:^|[^a-z])(?:{'|'.join(sorted(words))})(?:[^a-z]|$)")
+
+
+_MAY_DESTROY = [
+    (_compile(words), _compile(others) if others else None)
+    for words, others in (*BEGINNINGS, LEAVING)
+]
 """Most texts have none of these words, and need not be read."""
 
 
 def asks_to_destroy(text: str) -> bool:
     """Whether a sentence asks for something to be destroyed that nobody can bring back."""
-    if not _MAY_DESTROY.found_in(encode_text(text.lower())):
+    said = encode_text(text.lower())
+    if not any(
+        words.found_in(said) and (others is None or others.found_in(said))
+        for words, others in _MAY_DESTROY
+    ):
         return False
     read = read_text(text)
     return any(
-        _destroys(read, at)
+        _destroys(read, at) if word in _FIRST_WORDS or "-" in word else _runs_script(read, at)
         for at, word in enumerate(read.texts)
-        if word in FIRST_WORDS or "-" in word
     )
 
 
@@ -47,15 +64,51 @@ def _destroys(read: Text, at: int) -> bool:
     act = find_act(read, at)
     if act is not None and _is_done_to_much(read, at, act) and is_asked_for(read, at):
         return True
-    if read.texts[at] in verbs.NOMINALS and _destroys_by_name(read, at):
+    word = read.texts[at]
+    if word in verbs.NOMINALS and _destroys_by_name(read, at):
         return True
-    return read.texts[at] in verbs.DONE and _is_wanted_away(read, at)
+    if word in STAYING | KEEPING and _leaves_nothing(read, at):
+        return True
+    return _is_wanted_away(read, at)
+
+
+def _runs_script(read: Text, at: int) -> bool:
+    """Whether a script is to be run whose name says that it destroys: wipe_all.sh."""
+    word = read.words[at]
+    stem, _, ending = word.text.rpartition(".")
+    if not word.proper or ending not in verbs.SCRIPTS:
+        return False
+    near = range(max(read.find_clause(at), at - _MAX_DOING), at)
+    runs = [place for place in near if read.texts[place] in verbs.STARTING]
+    destroys = not verbs.STEMS.isdisjoint(stem.replace("-", "_").replace(".", "_").split("_"))
+    return destroys and bool(runs) and is_asked_for(read, runs[-1])
+
+
+def _leaves_nothing(read: Text, at: int) -> bool:
+    """Whether nothing is to remain of what nobody can bring back."""
+    left = find_left(read, at)
+    if left is None:
+        return False
+    if read.texts[at + 1 : at + 3] == ["nothing", "behind"]:
+        return True
+    begin = left.begin
+    if left.begin > at:
+        name = read.read_name(begin)
+        if not read.has(frozenset({"any", "nothing"}), *name) and read.head(name) in _LEFT:
+            return True
+        begin = name.end
+    places = (*_read_places(read, begin), *_read_places(read, max(at + 1, begin)))
+    if places:
+        return any(read.head(place) in _LEFT or read.is_path(place) for place in places)
+    return left.begin <= at and read.words[at].is_over
 
 
 def _destroys_by_name(read: Text, at: int) -> bool:
     """Whether a deed is asked for by its name: perform a wipe of the disk, a factory reset."""
     begin = max(read.find_clause(at), at - _MAX_DOING)
-    doing = [place for place in range(begin, at) if read.texts[place] in verbs.DOING]
+    booked = read.texts[at - 1] == "for"
+    doers = verbs.BOOKING if booked else verbs.DOING
+    doing = [place for place in range(begin, at) if read.texts[place] in doers]
     if not doing or not is_asked_for(read, doing[-1]):
         return False
     if read.texts[at] == "reset":
@@ -64,14 +117,20 @@ def _destroys_by_name(read: Text, at: int) -> bool:
         return _is_done_to_much(read, at, Act(at + 2, Manner.THOROUGH))
     if read.texts[at + 1 : at + 2] and read.texts[at + 1] in verbs.JOBS:
         return read.texts[doing[-1]] in verbs.STARTING
+    if booked:
+        return _is_done_to_much(read, at, Act(doing[-1] + 1, Manner.THOROUGH))
     over = read.words[at].is_over or read.is_name_end(at + 1)
-    return over and read.head(Name(doing[-1] + 1, at)) in NAMED
+    complete = read.texts[at - 1] in verbs.COMPLETE
+    return over and (complete or read.head(Name(doing[-1] + 1, at)) in NAMED)
 
 
 def _is_done_to_much(read: Text, verb: int, act: Act) -> bool:
     names = _read_names(read, act)
     if names and read.texts[slice(*names[0])] in _TOOLS:
         return False
+    if not names and (act.thorough or act.manner in DOING_AWAY) and read.words[verb].ends:
+        sentence = read.find_sentence(verb)
+        return _find_meant(read, verb, sentence) in _LEFT
     shared = _read_places(read, names[-1].end) if names else ()
     things = (Thing(read, name, _read_places(read, name.end) or shared) for name in names)
     return any(is_lost(thing, act) or _stands_for_much(thing, verb, act) for thing in things)
@@ -84,6 +143,8 @@ def _read_names(read: Text, act: Act) -> list[Name]:
     if at < last and read.texts[at] == "that" and not read.words[at].is_over:
         at += 1
     while at < last and not read.words[at - 1].ends:
+        if names and read.texts[at] in grammar.TELLING and _has_article(read, at + 1):
+            break
         name = read.read_name(at)
         if name.begin < name.end:
             names.append(name)
@@ -95,6 +156,10 @@ def _read_names(read: Text, act: Act) -> list[Name]:
         if at == name.end and (name.begin == at or not read.words[at - 1].pauses):
             break
     return names
+
+
+def _has_article(read: Text, at: int) -> bool:
+    return read.texts[at : at + 1] != [] and read.texts[at] in grammar.ARTICLES
 
 
 def _read_places(read: Text, at: int) -> tuple[Name, ...]:
@@ -119,7 +184,7 @@ def _stands_for_much(thing: Thing, verb: int, act: Act) -> bool:
     said = thing.text.texts[thing.name.begin : thing.name.end]
     if said and said[-1] in _REMAINING and not thing.places:
         away = act.thorough or act.manner in DOING_AWAY
-        return away and _find_meant(thing.text, verb) in NAMED
+        return away and _find_meant(thing.text, verb) in NAMED | {"duplicates"}
     if thing.head in vocabulary.ENTERED and not thing.places and act.thorough:
         return _find_meant(thing.text, verb) in NAMED - vocabulary.PAPERS
     if not said or said[0] not in PRONOUNS:
@@ -138,9 +203,9 @@ def _stands_for_much(thing: Thing, verb: int, act: Act) -> bool:
     return meant in vocabulary.BIG
 
 
-def _find_meant(read: Text, verb: int) -> str:
+def _find_meant(read: Text, verb: int, first: int = 0) -> str:
     """Return the noun that a pronoun means: the first of the clause that has one before it."""
-    end, first = verb, max(verb - _MAX_MEANT, 0)
+    end, first = verb, max(verb - _MAX_MEANT, first)
     while end > first:
         begin = max(read.find_clause(end - 1), first)
         for place in range(begin, end):
@@ -152,13 +217,28 @@ def _find_meant(read: Text, verb: int) -> str:
 
 def _is_wanted_away(read: Text, at: int) -> bool:
     """Whether somebody wants a thing gone: the verb stands behind it."""
-    wanted = find_wish(read, at)
-    if wanted is None:
+    done = find_done(read, at)
+    if done is None:
         return False
-    act = Act(at, verbs.DONE[read.texts[at]])
-    begin, behind = wanted.begin, _read_places(read, at + 1)
+    manner, end = done
+    act, behind = Act(at, manner, _is_for_ever(read, at, end)), _read_places(read, end)
+    return any(
+        _is_one_lost(read, wanted, act, behind) for wanted in find_wishes(read, at, end - 1)
+    )
+
+
+def _is_for_ever(read: Text, at: int, end: int) -> bool:
+    near = read.texts[max(at - 2, 0) : at]
+    behind = read.texts[end : end + 2]
+    return not verbs.FOR_EVER.isdisjoint(near) or behind == ["for", "good"]
+
+
+def _is_one_lost(read: Text, wanted: Name, act: Act, behind: tuple[Name, ...]) -> bool:
+    """Whether nobody can bring back one of the things that somebody wants gone."""
+    begin = wanted.begin
     while begin < wanted.end:
-        name = Name(begin, min(read.read_name(begin).end, wanted.end))
+        end = begin + 1 if read.texts[begin] in PRONOUNS else read.read_name(begin).end
+        name = Name(begin, min(end, wanted.end))
         places = _read_places(read, name.end) if name.end < wanted.end else ()
         inside = tuple(place for place in places if place.end <= wanted.end)
         thing = Thing(read, name, inside + behind)

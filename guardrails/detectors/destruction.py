@@ -16,6 +16,7 @@ _LINE = r"[^\n]{0,200}"
 _VALUE = r"(?:null|true|false|'[^'\n]*'|\"[^\"\n]*\"|[\w.]+(?:\s*[*+/\-]\s*[\w.]+)?)"
 
 _SET = rf"{_NAME}\s*=\s*{_VALUE}"
+_UNBOUND = r"(?:;|['\"`]?\s*$|where\s+(?:1\s*=\s*1|true\b))"
 
 _DATABASES = (
     rf"\bdrop\s+{_STORES}\s+(?:if\s+exists\s+)?{_NAME}",
@@ -23,7 +24,8 @@ _DATABASES = (
     rf"\btruncat(?:e|es|ing)\s+(?:the\s+)?{_NAME}\s*(?:;|\scascade\b|\stables?\b)",
     r"\bdelete\s+from\s+[\w.\"`\[\]]+",
     rf"\bdrop\s+(?:the\s+)?{_STORES}\s+[\"'`]{_NAME}",
-    rf"\bupdate\s+{_NAME}\s+set\s+{_SET}(?:\s*,\s*{_SET})*\s*(?:;|['\"`]?\s*$)",
+    rf"\bupdate\s+{_NAME}\s+set\s+{_SET}(?:\s*,\s*{_SET})*\s*{_UNBOUND}",
+    rf"\balter\s+table\s+{_NAME}\s+drop\b",
     r"\b(?:flushall|flushdb|dropdatabase|dropdb|dropuser|mysqladmin\s+(?:-\S+\s+)*drop)\b",
     r"\.delete_?many\(\s*(?:\{\s*\})?\s*\)|\.remove\(\s*\{\s*\}\s*\)|\bdb\.\w+\.drop\(",
     rf"\bkafka-topics\b{_LINE}--delete\b|\betcdctl\s+{_LINE}\bdel\b|\bconsul\s+kv\s+delete\b",
@@ -40,6 +42,7 @@ _FILES = (
     rf"\btruncate\s+(?:-\S+\s+)*(?:-s\s*0|--size[= ]0)\b|\brsync\b{_LINE}\s--delete\b",
     r"(?:^|\n)\s*(?::\s*)?>\s*[/~.\w]\S|\buserdel\s+(?:-\w+\s+)*\w|\bcrontab\s+-r\b",
     r"\becho\s+(?:-n\s+)?(?:''|\"\")\s*>\s*\S|\bnpm\s+unpublish\b",
+    r"\bdiskutil\s+(?:erase|secureerase|reformat|zerodisk)|\brabbitmqctl\s+(?:purge|delete)_",
 )
 _REPOSITORIES = (
     r"\bforc(?:e|es|ing|ed)[\s\-]?push|\bpush(?:es|ing)?\s+(?:\w+\s+){0,4}(?:by|with)\s+force\b",

@@ -111,6 +111,28 @@ RUNNING = list_words(
 ROOMY = list_words("room space sure certain it disk")
 """What is made by destroying, or made sure of: it is no work on a text."""
 
+LEADING = list_words("after in on at with from upon by for")
+"""What leads to the words that go back to what was said: in that case."""
+
+BACK = list_words("that this which case day event way point moment night time date order reason")
+
+CONDITIONS_MET = list_words("so not yes possible necessary needed done finished ready complete")
+"""What follows an "if" or a "when" that says no more: if so, when done."""
+
+MATTERS = list_words("it they that this everything all tests checks")
+MET = list_words(
+    "pass passes works work match matches fails fail finish finishes succeeds succeed agrees "
+    "agree arrives completes ends closes"
+)
+"""Behind a matter it is a condition that is met: when they pass."""
+
+SETTING_UP = list_words("set schedule make configure install put create")
+SET_UP = list_words("job cron cronjob timer lifecycle schedule retention")
+"""What does by itself what it is said to do: a cron job that deletes."""
+
+PUT_IN = list_words("under in at by for as even")
+"""What something put in between begins with: do not, under any circumstances, do it."""
+
 SURE = list_words("sure certain ensure ensures see it so guarantee")
 
 DELEGATING = list_words("tell ask instruct order get have let")
@@ -166,6 +188,7 @@ GLAD = list_words(
     "great nice good grateful appreciate glad happy lovely helpful thankful perfect wonderful love"
 )
 WANTING = list_words("want need like wish prefer love wants needs expect")
+DEMANDING = list_words("requests request demands demand insists insist")
 CAUSING = list_words("have get let see getting having")
 OBLIGING = list_words("should must shall may can could needs need has have ought to")
 CONFIRMATIONS = frozenset(
@@ -193,7 +216,8 @@ ENDS = list_words(
     "dated matching containing having whose he she they we i you away down off out back disappear "
     "wherever whenever everywhere anywhere attached against is are was were has have had imported "
     "including between found left like help helps make makes need needs should must can could may "
-    "will would shall"
+    "will would shall twice nobody somebody anyone someone about regarding concerning "
+    "together alongside irreversibly irrevocably irretrievably"
 )
 """Where a name ends."""
 
@@ -201,10 +225,10 @@ ARTICLES = list_words("a an the this that my your our its his her their")
 
 FINITE = list_words("is was has had will would can may should must")
 
-INSIDE = list_words("from in of on inside within for belonging under attached out")
+INSIDE = list_words("from in of on inside within for belonging under attached out off")
 """What leads from a thing to what it is in or of."""
 
-AND = list_words("and or plus along nor & && | ||")
+AND = list_words("and or plus along nor & && | || together alongside")
 
 FOLLOWING = list_words("then but so")
 """What a clause may begin with."""

@@ -9,11 +9,13 @@ from holdfast.guardrails.detectors.acts import Act
 from holdfast.guardrails.detectors.reading import Name, Text, are_several
 from holdfast.guardrails.detectors.verbs import DOING_AWAY, TAKING, VERBS, Manner
 
-PRONOUNS = frozenset({"it", "them", "those", "these", "this", "that"})
+PRONOUNS = frozenset({"it", "them", "they", "those", "these", "this", "that"})
 
 NAMED = vocabulary.THINGS | vocabulary.BIG
 
 _NOT_THINGS = (vocabulary.DETERMINERS - vocabulary.ALL) | PRONOUNS
+_KNOWN = NAMED | vocabulary.SMALL | vocabulary.PAPERS | vocabulary.MINOR | vocabulary.COMPOUNDS
+
 _NONE = frozenset({"no", "nothing", "none"})
 _COPIES = frozenset({"copy", "copies", "version", "versions"})
 _LIST = "list"
@@ -25,7 +27,8 @@ _SEVERAL = frozenset(word for word in vocabulary.KEPT if word.endswith("s"))
 _ENOUGH: Mapping[Manner, frozenset[str]] = {
     Manner.EMPTYING: vocabulary.HOLDING | vocabulary.LOGGING,
     Manner.FLUSHING: vocabulary.HOLDING,
-    Manner.CLEARING: (vocabulary.HOLDING | vocabulary.LOGGING) - {"queue", "queues"},
+    Manner.CLEARING: (vocabulary.HOLDING | vocabulary.LOGGING)
+    - {"queue", "queues", "calendar", "calendars"},
     Manner.TRUNCATING: vocabulary.LOGGING,
     Manner.OVERWRITING: vocabulary.WRITTEN | vocabulary.LARGE | _SEVERAL,
     Manner.ENDING: frozenset(word for word in vocabulary.RUNNING if word.endswith("s")),
@@ -50,7 +53,14 @@ class Thing:
     @cached_property
     def head(self) -> str:
         """What it is."""
-        return self.text.head(self.name)
+        head = self.text.head(self.name)
+        return self._kind if self._kind and head not in _KNOWN else head
+
+    @cached_property
+    def _kind(self) -> str:
+        """What it is where a name follows that only it has: the volume pgdata."""
+        words = self.text.texts[self.name.begin : self.name.end]
+        return words[-2] if len(words) > 1 and words[-2] in vocabulary.TITLED else ""
 
     @cached_property
     def where(self) -> frozenset[str]:
@@ -94,7 +104,9 @@ class Thing:
         behind = self.text.texts[self.name.end : self.name.end + 1]
         words = self.text.words[self.name.begin : self.name.end]
         told = any(word.proper for word in words) or not vocabulary.WHICH.isdisjoint(behind)
-        single = self.head in vocabulary.SINGLE and told
+        single = self.head in vocabulary.SINGLE and (
+            told or self.text.head(self.name) != self.head
+        )
         belongs = self.head in NAMED and not vocabulary.SINGLE.isdisjoint(self.where)
         return single or belongs or self.text.is_path(self.name)
 
@@ -121,6 +133,10 @@ def is_lost(thing: Thing, act: Act) -> bool:
         or (act.thorough and VERBS.get(head) is Manner.THOROUGH)
     ):
         return False
+    if act.manner is Manner.WITHDRAWING:
+        return thing.is_in_a_store and not thing.is_on_paper
+    if not vocabulary.AT_HOME.isdisjoint({head, *thing.where}):
+        return False
     if act.manner is Manner.FORMATTING:
         return head in vocabulary.DISKS
     if thing.is_on_paper:
@@ -142,11 +158,11 @@ def _is_part_of_much(thing: Thing) -> bool:
 
 def _is_an_entry(thing: Thing, act: Act) -> bool:
     if _LIST in thing.where:
-        return False
+        return act.thorough
     all_of_it = thing.is_all or act.thorough or act.manner is Manner.ENDING
     if thing.is_precious:
         return True
-    return thing.is_in_a_store or (all_of_it and thing.is_one_of(NAMED))
+    return thing.is_in_a_store or (all_of_it and thing.is_one_of(NAMED | vocabulary.STORES))
 
 
 def _is_much(thing: Thing, act: Act) -> bool:
@@ -162,7 +178,7 @@ def _is_much(thing: Thing, act: Act) -> bool:
         return True
     if act.manner is Manner.OVERWRITING and "." in thing.head:
         return True
-    if act.manner in _WHOLE and thing.head in NAMED and thing.is_one_of(vocabulary.BIG):
+    if act.manner in _WHOLE and thing.head in NAMED and thing.is_one_of(vocabulary.RUN):
         return True
     if act.manner is Manner.REVOKING:
         return much and thing.head in vocabulary.REVOCABLE

@@ -12,6 +12,9 @@ _QUOTES = "\"'`"
 
 _NAME_ENDS = grammar.ENDS | grammar.AND
 _CLAUSE_BEGINS = grammar.AND | grammar.FOLLOWING
+_THINGS = frozenset({"thing", "anything", "everything", "something", "nothing", "bed", "feed"})
+"""What ends as a participle does, and is none."""
+
 _ABBREVIATIONS = frozenset({"nr.", "mr.", "mrs.", "ms.", "dr.", "st.", "inc.", "ltd.", "e.g."})
 
 
@@ -81,6 +84,8 @@ class Text:
         word, before = self.texts[at], self.texts[at - 1] if at else ""
         if word == "it":
             return self.texts[at + 1 : at + 2] != [] and self.texts[at + 1] in grammar.FINITE
+        if self.texts[at + 1 : at + 2] == ["times"]:
+            return True
         return word in _NAME_ENDS and not (word.endswith("ed") and before in grammar.ARTICLES)
 
     def read_name(self, at: int) -> Name:
@@ -92,6 +97,9 @@ class Text:
         at = name.end - 1
         while at > name.begin and self.words[at].proper:
             at -= 1
+        if at < name.end - 1 and self.texts[at] in grammar.ARTICLES:
+            only = self.texts[at + 1]
+            return only if _is_compound(only) else self.texts[at]
         return self.texts[at] if name.begin < name.end else ""
 
     def is_path(self, name: Name) -> bool:
@@ -140,7 +148,13 @@ class Text:
     def _is_participle(self, at: int) -> bool:
         """Whether a participle stands behind several of something: files ending with x."""
         before = self.texts[at - 1] if at and not self.words[at - 1].is_over else ""
-        return are_several(before) and self.texts[at].endswith(("ing", "ed"))
+        ends = self.texts[at].endswith(("ing", "ed")) and self.texts[at] not in _THINGS
+        return ends and are_several(before)
+
+
+def _is_compound(word: str) -> bool:
+    """Whether a hyphen is all that a word has beside letters: x-rays."""
+    return "-" in word and word.replace("-", "").isalpha()
 
 
 def are_several(noun: str) -> bool:

@@ -1,6 +1,9 @@
 """The verbs that destroy, and how much each does to a thing."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+
+from holdfast.guardrails.detectors.vocabulary import list_words
 
 
 class Manner(StrEnum):
@@ -17,6 +20,8 @@ class Manner(StrEnum):
     ENDING = "ending"
     OVERWRITING = "overwriting"
     FORMATTING = "formatting"
+    WITHDRAWING = "withdrawing"
+    """What takes away only where it says of which store: take them off the server."""
     REVOKING = "revoking"
     """What can be undone, unless it is done to all of them."""
 
@@ -28,22 +33,28 @@ TAKING = DOING_AWAY | {Manner.EMPTYING, Manner.CLEARING, Manner.TRUNCATING}
 _BASES = {
     Manner.THOROUGH: (
         "delete erase wipe purge destroy nuke obliterate shred expunge eradicate annihilate "
-        "vaporize vaporise incinerate demolish pulverize"
+        "vaporize vaporise incinerate demolish pulverize degauss zeroize torch exterminate raze"
     ),
     Manner.REMOVING: (
         "remove eliminate scrap scratch trash discard zap axe unlink prune cleanse ditch "
-        "toss chuck strip unpublish scrub strike"
+        "toss chuck strip unpublish scrub strike cull bin deregister unregister unenroll delist "
+        "unlist jettison offboard"
     ),
     Manner.DROPPING: "drop",
     Manner.EMPTYING: "empty drain",
     Manner.FLUSHING: "flush",
     Manner.CLEARING: "clear",
-    Manner.RESETTING: "reset revert",
+    Manner.RESETTING: "reset revert reimage flatten",
     Manner.TRUNCATING: "truncate",
-    Manner.ENDING: "terminate decommission uninstall deprovision evict kill burn",
+    Manner.ENDING: (
+        "terminate decommission uninstall deprovision evict kill burn dismantle retire liquidate"
+    ),
     Manner.OVERWRITING: "overwrite",
-    Manner.FORMATTING: "format reformat",
-    Manner.REVOKING: "cancel revoke close deactivate disable void unsubscribe suspend",
+    Manner.FORMATTING: "format reformat sanitize sanitise",
+    Manner.WITHDRAWING: "anonymize anonymise",
+    Manner.REVOKING: (
+        "cancel revoke close deactivate disable void unsubscribe suspend expire invalidate"
+    ),
 }
 _WORN = {
     Manner.THOROUGH: "delete erase destroy purge",
@@ -52,7 +63,30 @@ _WORN = {
 }
 """What people write so often that they misspell it."""
 
-_DOUBLING = frozenset({"format", "reformat", "drop", "scrap", "zap", "strip", "reset"})
+_DOUBLING = list_words(
+    "format reformat drop scrap zap strip reset bin shut get cut shred scrub rip"
+)
+_UNLIKE = {
+    "overwrite": "overwritten",
+    "reset": "reset",
+    "strike": "struck",
+    "shut": "shut",
+    "get": "gotten",
+    "throw": "thrown",
+    "blow": "blown",
+    "tear": "torn",
+    "take": "taken",
+    "bring": "brought",
+    "do": "done",
+    "cut": "cut",
+    "write": "written",
+    "make": "made",
+    "cancel": "cancelled",
+    "wind": "wound",
+    "rid": "rid",
+}
+"""How a verb stands behind what it was done to, where that has no -ed."""
+
 _OTHER_WORDS = frozenset({"rase", "ease", "ears", "rove"})
 
 
@@ -62,6 +96,14 @@ def _inflect(verb: str) -> tuple[str, ...]:
     third = f"{verb[:-1]}ies" if verb == "empty" else third
     doubled = verb[-1] if verb in _DOUBLING else ""
     return verb, third, f"{verb.removesuffix('e')}{doubled}ing"
+
+
+def _participle(verb: str) -> str:
+    """Return a verb as it stands behind what it was done to."""
+    if verb in _UNLIKE:
+        return _UNLIKE[verb]
+    doubled = verb[-1] if verb in _DOUBLING else ""
+    return "emptied" if verb == "empty" else f"{verb.removesuffix('e')}{doubled}ed"
 
 
 def _misspell(verb: str) -> set[str]:
@@ -96,80 +138,77 @@ VERBS = {
 PREFIXES = frozenset({"bulk", "mass", "hard", "force", "batch", "permanently", "auto"})
 """In front of a verb, with a hyphen: they are part of how it is done."""
 
-PHRASES = {
-    ("get", "rid", "of"): Manner.REMOVING,
-    ("gets", "rid", "of"): Manner.REMOVING,
-    ("getting", "rid", "of"): Manner.REMOVING,
-    ("do", "away", "with"): Manner.REMOVING,
-    ("kill", "off"): Manner.REMOVING,
-    ("throw", "away"): Manner.THOROUGH,
-    ("throw", "out"): Manner.THOROUGH,
-    ("throwing", "away"): Manner.THOROUGH,
-    ("throwing", "out"): Manner.THOROUGH,
-    ("blow", "away"): Manner.THOROUGH,
-    ("wipe", "out"): Manner.THOROUGH,
-    ("wipe", "off"): Manner.THOROUGH,
-    ("dispose", "of"): Manner.THOROUGH,
-    ("disposing", "of"): Manner.THOROUGH,
-    ("make", "disappear"): Manner.THOROUGH,
-    ("tear", "down"): Manner.ENDING,
-    ("tearing", "down"): Manner.ENDING,
-    ("shut", "down"): Manner.ENDING,
-    ("bring", "down"): Manner.ENDING,
-    ("burn", "down"): Manner.ENDING,
-    ("take", "down"): Manner.ENDING,
-    ("roll", "back"): Manner.ENDING,
-    ("pull", "the", "plug", "on"): Manner.ENDING,
-    ("clean", "out"): Manner.EMPTYING,
-    ("clear", "out"): Manner.EMPTYING,
-    ("zero", "out"): Manner.EMPTYING,
-    ("write", "over"): Manner.OVERWRITING,
-    ("write", "zeros", "over"): Manner.OVERWRITING,
-    ("write", "zeroes", "over"): Manner.OVERWRITING,
-    ("write", "zeros", "to"): Manner.OVERWRITING,
-    ("write", "zeroes", "to"): Manner.OVERWRITING,
+_PHRASES = {
+    Manner.THOROUGH: (
+        "throw away|throw out|blow away|wipe out|wipe off|wipe clean|dispose of|make disappear"
+    ),
+    Manner.REMOVING: (
+        "get rid of|do away with|kill off|weed out|write off|clean away|clear away|strip out|"
+        "rip out"
+    ),
+    Manner.ENDING: (
+        "tear down|shut down|shut off|switch off|turn off|power off|power down|spin down|"
+        "bring down|burn down|take down|roll back|wind down|wind up|pull the plug on|phase out|"
+        "take offline"
+    ),
+    Manner.EMPTYING: "clean out|clear out|zero out|clear down",
+    Manner.REVOKING: "cut off|lock out|shut out",
+    Manner.OVERWRITING: (
+        "write over|write zeros over|write zeroes over|write zeros to|write zeroes to"
+    ),
 }
-PARTED = {
-    ("throw", "away"): Manner.THOROUGH,
-    ("throw", "out"): Manner.THOROUGH,
-    ("throw", "bin"): Manner.THOROUGH,
-    ("throw", "trash"): Manner.THOROUGH,
-    ("blow", "away"): Manner.THOROUGH,
-    ("make", "disappear"): Manner.THOROUGH,
-    ("make", "vanish"): Manner.THOROUGH,
-    ("get", "out"): Manner.REMOVING,
-    ("cut", "out"): Manner.REMOVING,
-    ("tear", "down"): Manner.ENDING,
-    ("shut", "down"): Manner.ENDING,
-    ("take", "down"): Manner.ENDING,
-    ("bring", "down"): Manner.ENDING,
-    ("roll", "back"): Manner.ENDING,
-    ("clean", "out"): Manner.EMPTYING,
-    ("clear", "out"): Manner.EMPTYING,
-    ("replace", "nothing"): Manner.OVERWRITING,
-    ("replace", "zeros"): Manner.OVERWRITING,
-    ("replace", "zeroes"): Manner.OVERWRITING,
+_PARTED = {
+    Manner.THOROUGH: (
+        "throw away|throw out|throw bin|throw trash|blow away|wipe out|wipe clean|"
+        "make disappear|make vanish|put shredder|send shredder|send heap|feed shredder|go shredder"
+    ),
+    Manner.REMOVING: ("get out|cut out|dump trash|dump bin|dump shredder|toss bin|toss trash"),
+    Manner.WITHDRAWING: "take out|take off|pull out|pull off|kick out|throw off",
+    Manner.ENDING: (
+        "tear down|shut down|shut off|switch off|turn off|power off|power down|spin down|"
+        "take down|bring down|roll back|wind up|wind down|take offline"
+    ),
+    Manner.EMPTYING: "clean out|clear out|zero out|make empty",
+    Manner.OVERWRITING: (
+        "replace nothing|replace zeros|replace zeroes|replace blanks|replace blank|replace dummy|"
+        "replace random|replace garbage|fill zeros|fill random|swap dummy|set zero|set null"
+    ),
 }
+
+
+def _spread(table: Mapping[Manner, str]) -> dict[tuple[str, ...], Manner]:
+    """Return each phrase of a table in all forms of its verb."""
+    return {
+        (form, *rest): manner
+        for manner, phrases in table.items()
+        for verb, *rest in map(str.split, phrases.split("|"))
+        for form in _inflect(verb)
+    }
+
+
+PHRASES = _spread(_PHRASES)
+PARTED = {(verb, half): manner for (verb, half), manner in _spread(_PARTED).items()}
 """Phrases that have their object in the middle: throw it away."""
 
-_DONE = {
-    Manner.THOROUGH: (
-        "deleted erased wiped purged destroyed nuked obliterated shredded expunged eradicated"
-    ),
-    Manner.REMOVING: "removed gone go scrapped eliminated discarded trashed thrown",
-    Manner.DROPPING: "dropped",
-    Manner.EMPTYING: "emptied drained flushed",
-    Manner.CLEARING: "cleared",
-    Manner.TRUNCATING: "truncated",
-    Manner.ENDING: "terminated decommissioned uninstalled killed torn",
-    Manner.OVERWRITING: "overwritten",
-    Manner.REVOKING: "cancelled canceled revoked closed",
+DONE = {
+    **{_participle(verb): manner for manner, verbs in _BASES.items() for verb in verbs.split()},
+    **dict.fromkeys(("gone", "go", "disappear", "vanish", "ceased", "cease"), Manner.REMOVING),
+    "canceled": Manner.REVOKING,
 }
-DONE = {form: manner for manner, forms in _DONE.items() for form in forms.split()}
 """What somebody may want to be done with a thing."""
 
-STARTING = frozenset({"run", "execute", "start", "trigger", "initiate", "launch", "schedule"})
-DOING = STARTING | {"proceed", "do", "perform", "carry", "force", "make"}
+DONE_PHRASES = {
+    (_participle(verb), *rest): manner
+    for manner, phrases in _PHRASES.items()
+    for verb, *rest in map(str.split, phrases.split("|"))
+}
+"""The same of what takes several words: blown away, gotten rid of."""
+
+BOOKING = list_words("schedule queue submit send book put")
+"""Who does one of these with a thing "for deletion" has it deleted."""
+
+STARTING = list_words("run execute start trigger initiate launch schedule fire")
+DOING = STARTING | {"issue", "send", "proceed", "do", "perform", "carry", "force", "make"}
 NOMINALS = frozenset(
     {"deletion", "wipe", "purge", "removal", "destruction", "erasure", "truncation", "drop"}
     | {"teardown", "delete", "reset"}
@@ -177,5 +216,17 @@ NOMINALS = frozenset(
 """What is done by doing one of these: perform a wipe of the disk."""
 
 JOBS = frozenset({"job", "script", "task", "workflow", "routine", "run"})
+
+OVER = list_words("restore load import copy dump deploy")
+"""Behind these, what is lost stands behind "over": restore it over the database."""
+
+COMPLETE = list_words("remote full complete secure mass bulk total final factory")
+"""What makes a deed one of its own: trigger the remote wipe."""
+
+STEMS = list_words(
+    "delete wipe purge drop destroy erase nuke remove cleanup truncate shred teardown"
+)
+SCRIPTS = ("sh", "py", "sql", "ps1", "bat", "js", "pl", "rb", "cmd", "yml", "yaml")
+"""What a script is called that destroys: wipe_all.sh."""
 
 FOR_EVER = frozenset({"permanently", "irrevocably", "irreversibly", "irretrievably"})

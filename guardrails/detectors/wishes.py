@@ -1,0 +1,197 @@
+"""What somebody wants to be gone: the participle stands behind it, or nothing is to remain."""
+
+from collections.abc import Iterator
+
+from holdfast.guardrails.detectors import grammar, verbs
+from holdfast.guardrails.detectors.asking import (
+    MAX_LEAD,
+    MAX_LISTED,
+    Lead,
+    begin_of,
+    find_telling,
+    is_asked_for,
+    is_polite,
+    is_quoted_talk,
+    read_lead,
+    stands_behind_colon,
+)
+from holdfast.guardrails.detectors.reading import Name, Text
+
+_BEING = frozenset({"be", "been", "is", "are", "was", "were", "gets", "get", "let"})
+_AUXILIARIES = grammar.ADVERBS | grammar.OBLIGING | _BEING
+_EXPECTED = frozenset({"going", "likely", "supposed", "about", "due"})
+_WHEN = frozenset({"this", "next", "asap", "soon", "first", "later", "once"})
+_ASSURING = grammar.SURE | grammar.GLAD
+_DOUBTING = grammar.NEGATIONS | (grammar.STRONG_NEGATIONS - grammar.INSTEAD)
+_ASKING = grammar.RELATIVES | grammar.SUBORDINATES | frozenset({"what", "how", "when", "where"})
+_WHATEVER = frozenset({"whatever", "everything", "anything", "all"})
+_GOING = frozenset({"go", "gone", "disappear", "vanish", "cease"})
+_DONE = frozenset(verbs.DONE) | {first for first, *_ in verbs.DONE_PHRASES}
+_SURELY = grammar.SURE | grammar.OBLIGING | {"that"}
+_NOTHING = frozenset({"nothing", "none", "neither"})
+
+STAYING = frozenset(
+    {
+        "remain",
+        "remains",
+        "survive",
+        "survives",
+        "stay",
+        "stays",
+        "left",
+        "kept",
+        "exist",
+        "exists",
+    }
+)
+"""What nothing is to do that is to be gone."""
+
+_MAX_WARNING = 2
+"""How many words "do not" takes in front of who keeps something."""
+
+KEEPING = frozenset({"keep", "retain", "leave"})
+
+
+LEAVING = (STAYING | KEEPING, _NOTHING | {"no", "any", "those", "these", "only", "single"})
+"""Who keeps something must keep nothing of it, or only some."""
+
+
+def find_wishes(text: Text, at: int, last: int) -> Iterator[Name]:
+    """
+    Find what somebody may want to be deleted or gone: a participle stands behind it.
+
+    The participle is at a place, and goes on to its last word.
+    """
+    begin = first = begin_of(text, at)
+    wanted = _read_wish(text, begin, at, last)
+    for _ in range(MAX_LISTED):
+        if wanted is not None:
+            yield wanted
+        joined = begin - 1 - (text.texts[begin - 1 : begin] == ["and"])
+        if joined < max(text.find_sentence(at), at - MAX_LEAD):
+            break
+        begin = begin_of(text, joined)
+        wanted = _read_wish(text, begin, at, last) or _share_wish(text, begin, first, at)
+
+
+def _share_wish(text: Text, begin: int, first: int, at: int) -> Name | None:
+    """Return what shares a wish with what is before it: it should be closed, its data deleted."""
+    wishes = text.has(grammar.OBLIGING, begin, first) and text.has(frozenset({"be"}), begin, first)
+    if not wishes or not text.has(_DONE, begin, first) or text.has(_AUXILIARIES, first, at):
+        return None
+    return None if _is_in_doubt(read_lead(text, begin, first)) else Name(first, at)
+
+
+def _read_wish(text: Text, begin: int, at: int, last: int) -> Name | None:
+    lead = read_lead(text, begin, at)
+    if (
+        not lead.words
+        or is_quoted_talk(text, at)
+        or _is_in_doubt(lead)
+        or _is_told_after(text, at)
+        or stands_behind_colon(text, at)
+    ):
+        return None
+    behind = at
+    while behind > begin and text.texts[behind - 1] in _AUXILIARIES:
+        behind -= 1
+    passive = frozenset(text.texts[behind:at])
+    caused = _find_cause(text, begin, behind)
+    due = not passive.isdisjoint(grammar.OBLIGING) and text.texts[behind - 1] not in _EXPECTED
+    obliged = due and ("be" in passive or text.texts[at] in _GOING)
+    if obliged or (caused >= 0 and (not passive - grammar.ADVERBS or lead.has(_ASSURING))):
+        first = caused + 1 if caused >= 0 else begin
+        return Name(first, behind) if first < behind and _ends_phrase(text, last) else None
+    return None
+
+
+def _ends_phrase(text: Text, at: int) -> bool:
+    return text.words[at].is_over or text.is_name_end(at + 1) or text.texts[at + 1] in _WHEN
+
+
+def _is_in_doubt(lead: Lead) -> bool:
+    first, glad = lead.words[0], lead.has(grammar.GLAD)
+    if "longer" not in lead.words and lead.has(_DOUBTING):
+        return True
+    if first in grammar.SUBORDINATES or ("if" in lead.words and not glad):
+        return True
+    if first in grammar.INTERROGATIVES and not is_polite(lead):
+        return first != "have" or lead.is_question
+    if lead.has(grammar.REPORTING):
+        return True
+    asks = not _ASKING.isdisjoint(lead.words) or grammar.OBLIGING.isdisjoint(lead.words)
+    return first not in _WHATEVER and find_telling(lead.words) >= (0 if asks else 1)
+
+
+def _is_told_after(text: Text, at: int) -> bool:
+    """Whether it belongs to a name before it: tables that can be dropped."""
+    begin = begin_of(text, at)
+    for place in range(begin + 1, at):
+        if text.texts[place] in grammar.RELATIVES:
+            return text.texts[place - 1] not in grammar.SURE | grammar.WANTING | grammar.DEMANDING
+    return False
+
+
+def _find_cause(text: Text, begin: int, end: int) -> int:
+    """Return the last word that has something done: want, have, let; -1 where is none."""
+    for place in range(end - 1, begin - 1, -1):
+        word = text.texts[place]
+        if word in {"that", "if", "sure", "certain"} and place > begin:
+            return place
+        near, before = text.texts[place - 1], _find_before(text, begin, place)
+        if word in grammar.WANTING and before not in grammar.NAMES_BEFORE:
+            return place
+        leads = not {near, before}.isdisjoint(grammar.VERBS_BEFORE | {"mind"}) or (
+            word,
+            before,
+        ) == ("get", "we")
+        if word in grammar.CAUSING and (not before or leads):
+            return place
+    return -1
+
+
+def _find_before(text: Text, begin: int, at: int) -> str:
+    """Return the word before a place, past adverbs."""
+    while at > begin and text.texts[at - 1] in grammar.ADVERBS | {"finally"}:
+        at -= 1
+    return text.texts[at - 1] if at > begin else ""
+
+
+def find_left(text: Text, at: int) -> Name | None:
+    """
+    Return what nothing is to remain of: from behind `nothing` up to behind the verb.
+
+    Said with what stays (nothing may remain of it), or with who keeps it (leave no copy of it).
+    """
+    word = text.texts[at]
+    begin = begin_of(text, at)
+    lead = read_lead(text, begin, at)
+    if word in STAYING:
+        nothing = _find_nothing(text, begin, at)
+        sure = nothing >= 0 and text.has(_SURELY, begin, at)
+        told = not lead.words or lead.words[0] in grammar.INTERROGATIVES | grammar.SUBORDINATES
+        if not sure or told or lead.has(grammar.REPORTING) or is_quoted_talk(text, at):
+            return None
+        return Name(nothing + 1, at + 1)
+    behind = text.texts[at + 1 : at + 2]
+    if "only" in {*behind, *lead.words[-1:]}:
+        return Name(at + 1, at + 1) if word != "leave" and is_asked_for(text, at) else None
+    denied = lead.words[-1:] in {("don't",), ("not",), ("dont",)} and word != "leave"
+    if (
+        denied
+        and len(lead.words) <= _MAX_WARNING
+        and behind
+        and behind[0] in {"any", "those", "these"}
+    ):
+        return Name(at + 1, at + 1)
+    if behind and behind[0] in {"no", "nothing"} and is_asked_for(text, at):
+        return Name(at + 1, at + 1)
+    return None
+
+
+def _find_nothing(text: Text, begin: int, at: int) -> int:
+    """Return where it says that it is nothing, or not a single one; -1 where it doesn't."""
+    for place in range(begin, at):
+        if text.texts[place] in _NOTHING or text.texts[place : place + 2] == ["a", "single"]:
+            return place
+    return -1
