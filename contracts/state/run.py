@@ -24,7 +24,7 @@ from holdfast.contracts.state.oversight import Oversight, OversightChange
 from holdfast.contracts.state.parts import Parts, PartsChange
 from holdfast.contracts.state.phase import Ended, Phase, Stopping, Working
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.transcript import Trust, rate_trust
+from holdfast.contracts.transcript import AssistantTurn, Trust, rate_trust
 
 
 class RunStateChange(TypedDict, total=False):
@@ -196,25 +196,22 @@ class RunState(Contract):
     @property
     def trust(self) -> Trust:
         """
-        How far the least may be believed of what the model has read.
+        How far the least may be believed of what the model had read when it spoke last.
 
-        What an execution before this one left out may have been anything, and so may a summary. A
-        part quotes what its whole has read, and the whole what its parts have.
+        Its last reply is no part of that, but for what its provider's own tools brought. What an
+        execution before this one left out may have been anything, and so may a summary. A part
+        quotes what its whole has read, and the whole what its parts have.
         """
         said = self.conversation
         if said.origin or said.summary or self.brief.tainted or self.parts.tainted:
             return "untrusted"
+        rated: list[Trust] = [rate_trust(item) for item in said.items]
+        if said.items and isinstance(said.items[-1], AssistantTurn) and rated[-1] != "untrusted":
+            rated.pop()
+        if "untrusted" in rated:
+            return "untrusted"
         # A part's goal is from an agent.
-        least: Trust = "semi_trusted" if self.brief.path else "trusted"
-        for item in said.items:
-            match rate_trust(item):
-                case "untrusted":
-                    return "untrusted"
-                case "semi_trusted":
-                    least = "semi_trusted"
-                case "trusted":
-                    pass
-        return least
+        return "semi_trusted" if self.brief.path or "semi_trusted" in rated else "trusted"
 
     @property
     def streams_text(self) -> bool:

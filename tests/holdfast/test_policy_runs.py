@@ -119,7 +119,7 @@ WARY = """\
 version: 1
 rules:
   - {id: read-before, effect: forbid, match: {tools: [note_ticket]}, when: trust == 'untrusted'}
-  - {id: fresh, effect: forbid, match: {tools: [find_order]}, when: trust == 'semi_trusted'}
+  - {id: fresh, effect: forbid, match: {tools: [find_order]}, when: trust == 'trusted'}
 """
 
 

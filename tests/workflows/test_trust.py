@@ -79,7 +79,10 @@ def test_what_was_read_is_as_good_as_the_worst_of_it() -> None:
     said = append_items(begun, spoken())
 
     assert begun.trust == "trusted"
-    assert said.trust == "semi_trusted"
+    assert said.trust == "trusted", "what it says now it hasn't read"
+    assert append_items(said, spoken()).trust == "semi_trusted"
+    assert append_items(said, ANSWERED).trust == "semi_trusted"
+    assert append_items(begun, spoken("text", "hosted_result", "call")).trust == "untrusted"
     assert append_items(said, FOUND).trust == "untrusted"
     assert a_state(run={"path": ["whole"]}).trust == "semi_trusted"
     assert begun.with_conversation(origin="0" * 64).trust == "untrusted"
@@ -163,7 +166,7 @@ async def test_a_rule_looks_at_what_was_read_and_not_at_what_it_says(
         "semi_trusted",
         "untrusted",
     )
-    assert (rulings[0].trust, rulings[0].rule) == ("semi_trusted", "risk:write_internal")
+    assert (rulings[0].trust, rulings[0].rule) == ("trusted", "risk:write_internal")
     assert (rulings[-1].trust, rulings[-1].rule) == ("untrusted", "policy:read-first")
 
 
