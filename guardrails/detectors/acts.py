@@ -64,6 +64,10 @@ _ON = frozenset({"over", "through", "on", "to", "with", "at", "ahead", "back", "
 """Behind "go" it is no going away."""
 
 
+_AWAY = frozenset({"shredder", "bin", "trash", "scrapheap", "incinerator"})
+"""What goes into one of these doesn't come back."""
+
+
 class Act(NamedTuple):
     """What is done to something: from where on that is named, and how."""
 
@@ -88,6 +92,8 @@ def find_act(text: Text, at: int) -> Act | None:
             begin, manner = at + len(phrase), thorough
     if text.texts[begin : begin + 1] and text.texts[begin] in _UPON:
         begin += 1
+    elif text.texts[begin : begin + 1] == ["and"] and _is_verb(text.texts[begin + 1 : begin + 2]):
+        begin += 2
     if manner is None and verb in verbs.OVER:
         begin, manner = _find_over(text, at), Manner.OVERWRITING
     if manner is None or (manner is Manner.DROPPING and _is_put(text, at)):
@@ -109,11 +115,17 @@ def _find_manner(text: Text, at: int, verb: str) -> Manner | None:
     return verbs.VERBS.get(verb) or _find_other_half(text, at, verb)
 
 
+def _is_verb(words: list[str]) -> bool:
+    return words != [] and words[0] in grammar.TELLING
+
+
 def find_done(text: Text, at: int) -> tuple[Manner, int] | None:
     """Return what a participle at a place does, and where it ends: blown away, deleted."""
     verb = text.texts[at]
     if verb == "go" and not _ON.isdisjoint(text.texts[at + 1 : at + 2]):
         return None
+    if verb == "go" and not _AWAY.isdisjoint(text.texts[at + 1 : at + _MAX_FACTORY // 2]):
+        return Manner.THOROUGH, at + 1
     for phrase, manner in _DONE_PHRASES.get(verb, ()):
         if tuple(text.texts[at : at + len(phrase)]) == phrase:
             return manner, at + len(phrase)

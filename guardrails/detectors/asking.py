@@ -190,6 +190,10 @@ def _says_to_do_it(text: Text, at: int) -> bool:
     )
 
 
+_ASKED_ABOUT = frozenset({"whether", "how", "why"})
+_SUGGESTION = ("how", "about")
+
+
 def is_polite(lead: Lead) -> bool:
     """Whether a question asks to do it: could you, why don't you, shall we."""
     words = (*lead.words, "", "")
@@ -199,6 +203,10 @@ def is_polite(lead: Lead) -> bool:
         return True
     if words[0] in grammar.MODALS and "possible" in words[:5]:
         return True
+    if words[:3] == ("is", "it", "possible") and "you" in words:
+        return True
+    if words[1] == "about" and words[0] in {"how", "what"} and len(lead.words) == len(_SUGGESTION):
+        return True
     return "mind" in words or words[:2] == ("shall", "we")
 
 
@@ -207,7 +215,9 @@ def find_telling(words: tuple[str, ...]) -> int:
     for place, word in enumerate(words):
         leads = place == 0 or words[place - 1] in grammar.VERBS_BEFORE
         behind = words[place + 1] if place + 1 < len(words) else ""
-        roomy = behind in grammar.ROOMY or (word in {"remember", "see"} and behind == "to")
+        roomy = behind in grammar.ROOMY or (
+            word in {"remember", "see"} and behind in {"to", "that"}
+        )
         if word in grammar.TELLING and leads and not roomy:
             return place
     return -1
@@ -253,14 +263,14 @@ def _is_question(lead: Lead) -> bool | None:
     if first in {"do", "have"} and not lead.is_question:
         return None
     asks = first in grammar.INTERROGATIVES or first in grammar.SUBORDINATES
-    return True if asks or "whether" in lead.words else None
+    return True if asks or lead.has(_ASKED_ABOUT) else None
 
 
 def _is_work_on_a_text(lead: Lead) -> bool | None:
     place = find_telling(lead.words)
     if place < 0:
         return None
-    if (lead.words[place], lead.core[-1]) == ("make", "by"):
+    if lead.core[-1] == "by" and lead.words[place] in grammar.BY_DOING:
         return None
     hands_on = lead.words[place] in grammar.DELEGATING and lead.core[-1] == "to"
     return None if hands_on and not lead.has(_CONDITIONS) else True
@@ -306,6 +316,8 @@ def _is_ability(lead: Lead) -> bool | None:
 
 
 def _has_subject(lead: Lead) -> bool | None:
+    if lead.core[-1] == "we" and lead.has(grammar.PROPOSING) and not lead.is_question:
+        return None
     if lead.words[0] in {"let", "have", "make"} and lead.words[1:2] != ("users",):
         return None
     return True if lead.core[-1] in grammar.PEOPLE else None

@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 from holdfast.contracts.patterns import Pattern, encode_text
 from holdfast.guardrails.detectors import grammar, verbs, vocabulary
 from holdfast.guardrails.detectors.acts import BEGINNINGS, FIRST_WORDS, Act, find_act, find_done
-from holdfast.guardrails.detectors.asking import is_asked_for
+from holdfast.guardrails.detectors.asking import begin_of, is_asked_for
 from holdfast.guardrails.detectors.losses import NAMED, PRONOUNS, Thing, is_lost
-from holdfast.guardrails.detectors.reading import Name, Text, read_text
+from holdfast.guardrails.detectors.reading import Name, Text, are_several, read_text
 from holdfast.guardrails.detectors.verbs import DOING_AWAY, Manner
 from holdfast.guardrails.detectors.wishes import KEEPING, LEAVING, STAYING, find_left, find_wishes
 
@@ -23,8 +23,17 @@ _MAX_MEANT = 30
 _MAX_DOING = 6
 """How far before a deed's name is looked for who does it."""
 
+_MEANT = {
+    Manner.ENDING: vocabulary.RUNNING,
+    Manner.EMPTYING: vocabulary.BIG | vocabulary.HOLDING | {"data"},
+    Manner.CLEARING: vocabulary.BIG | vocabulary.HOLDING,
+    Manner.TRUNCATING: vocabulary.BIG | vocabulary.LOGGING,
+}
+_STAND_INS = frozenset({"duplicate", "copy", "version"})
+_SEVERAL = frozenset({"them", "they", "those", "these"})
 _REMAINING = frozenset({"ones", "rest", "others", "originals", "original", "one"})
 _TOOLS = [[tool] for tool in ("key", "button", "icon", "option", "command", "request", "switch")]
+_SAID = frozenset({"is", "are", "was", "were", "has", "will", "should"})
 _LINKING = frozenset({"that", "which", "is", "are", "was", "there", "we", "have"})
 _KNOWN = (vocabulary.STORES | vocabulary.THINGS | vocabulary.SMALL | vocabulary.MINOR) - (
     vocabulary.EVERYTHING | {"one", "ones"}
@@ -72,6 +81,14 @@ def _destroys(read: Text, at: int) -> bool:
     return _is_wanted_away(read, at)
 
 
+def _requests(read: Text, begin: int, at: int) -> bool:
+    """Whether somebody wants it for himself: I hereby ask for the deletion of my data."""
+    first = begin_of(read, at)
+    asks = read.texts[first : first + 1] in (["i"], ["we"])
+    denied = read.has(grammar.DENIALS, first, at)
+    return asks and not denied and read.has(verbs.REQUESTING, begin, at)
+
+
 def _runs_script(read: Text, at: int) -> bool:
     """Whether a script is to be run whose name says that it destroys: wipe_all.sh."""
     word = read.words[at]
@@ -92,11 +109,13 @@ def _leaves_nothing(read: Text, at: int) -> bool:
     if read.texts[at + 1 : at + 3] == ["nothing", "behind"]:
         return True
     begin = left.begin
-    if left.begin > at:
-        name = read.read_name(begin)
-        if not read.has(frozenset({"any", "nothing"}), *name) and read.head(name) in _LEFT:
-            return True
-        begin = name.end
+    if "only" in read.texts[max(at - 1, 0) : at + 2]:
+        kept = read.head(read.read_name(begin + (read.texts[begin : begin + 1] == ["only"])))
+        return kept in _LEFT and are_several(kept)
+    name = read.read_name(begin)
+    if not read.has(frozenset({"any", "nothing"}), *name) and read.head(name) in _LEFT:
+        return True
+    begin = name.end
     places = (*_read_places(read, begin), *_read_places(read, max(at + 1, begin)))
     if places:
         return any(read.head(place) in _LEFT or read.is_path(place) for place in places)
@@ -106,27 +125,30 @@ def _leaves_nothing(read: Text, at: int) -> bool:
 def _destroys_by_name(read: Text, at: int) -> bool:
     """Whether a deed is asked for by its name: perform a wipe of the disk, a factory reset."""
     begin = max(read.find_clause(at), at - _MAX_DOING)
-    booked = read.texts[at - 1] == "for"
+    before, behind = read.texts[at - 1], read.texts[at + 1 : at + 2]
+    if behind == ["of"] and _requests(read, begin, at):
+        return _is_done_to_much(read, at, Act(at + 2, Manner.THOROUGH))
+    booked = before == "for"
     doers = verbs.BOOKING if booked else verbs.DOING
     doing = [place for place in range(begin, at) if read.texts[place] in doers]
     if not doing or not is_asked_for(read, doing[-1]):
         return False
-    if read.texts[at] == "reset":
-        return read.texts[at - 1] == "factory"
-    if read.texts[at + 1 : at + 2] == ["of"]:
+    if read.texts[at] == "reset" and before != "hard":
+        return before == "factory"
+    if behind == ["of"]:
         return _is_done_to_much(read, at, Act(at + 2, Manner.THOROUGH))
-    if read.texts[at + 1 : at + 2] and read.texts[at + 1] in verbs.JOBS:
+    if behind and behind[0] in verbs.JOBS:
         return read.texts[doing[-1]] in verbs.STARTING
     if booked:
         return _is_done_to_much(read, at, Act(doing[-1] + 1, Manner.THOROUGH))
     over = read.words[at].is_over or read.is_name_end(at + 1)
-    complete = read.texts[at - 1] in verbs.COMPLETE
-    return over and (complete or read.head(Name(doing[-1] + 1, at)) in NAMED)
+    whole = before in verbs.COMPLETE | verbs.DEFINITE
+    return over and (whole or read.head(Name(doing[-1] + 1, at)) in NAMED)
 
 
 def _is_done_to_much(read: Text, verb: int, act: Act) -> bool:
     names = _read_names(read, act)
-    if names and read.texts[slice(*names[0])] in _TOOLS:
+    if names and (read.texts[slice(*names[0])] in _TOOLS or _is_subject(read, names[0])):
         return False
     if not names and (act.thorough or act.manner in DOING_AWAY) and read.words[verb].ends:
         sentence = read.find_sentence(verb)
@@ -134,6 +156,14 @@ def _is_done_to_much(read: Text, verb: int, act: Act) -> bool:
     shared = _read_places(read, names[-1].end) if names else ()
     things = (Thing(read, name, _read_places(read, name.end) or shared) for name in names)
     return any(is_lost(thing, act) or _stands_for_much(thing, verb, act) for thing in things)
+
+
+def _is_subject(read: Text, name: Name) -> bool:
+    """Whether the verb is part of its name, as something is said of it: purge jobs are slow."""
+    bare = not read.has(vocabulary.DETERMINERS | vocabulary.ALL | PRONOUNS, *name)
+    said = read.texts[name.end : name.end + 1]
+    pauses = name.end > name.begin and read.words[name.end - 1].is_over
+    return bare and not pauses and said != [] and said[0] in _SAID
 
 
 def _read_names(read: Text, act: Act) -> list[Name]:
@@ -187,11 +217,13 @@ def _stands_for_much(thing: Thing, verb: int, act: Act) -> bool:
         return away and _find_meant(thing.text, verb) in NAMED | {"duplicates"}
     if thing.head in vocabulary.ENTERED and not thing.places and act.thorough:
         return _find_meant(thing.text, verb) in NAMED - vocabulary.PAPERS
+    if said in (["her"], ["him"]):
+        return not vocabulary.RUN.isdisjoint(thing.where)
     if not said or said[0] not in PRONOUNS:
         return False
     if said[1:] == ["all"]:
         return act.manner is not Manner.REVOKING
-    if said[1:]:
+    if not grammar.ADVERBS.issuperset(said[1:]):
         return False
     if not vocabulary.STORES.isdisjoint(thing.where):
         return True
@@ -199,20 +231,35 @@ def _stands_for_much(thing: Thing, verb: int, act: Act) -> bool:
     if act.thorough:
         return meant in (vocabulary.STORES | NAMED) - vocabulary.MINOR
     if act.manner in DOING_AWAY:
-        return meant in vocabulary.STORES or meant in vocabulary.KEPT
-    return meant in vocabulary.BIG
+        return meant in vocabulary.STORES | NAMED - vocabulary.MINOR
+    return meant in _MEANT.get(act.manner, vocabulary.BIG)
 
 
 def _find_meant(read: Text, verb: int, first: int = 0) -> str:
-    """Return the noun that a pronoun means: the first of the clause that has one before it."""
+    """
+    Return the noun that a pronoun means: the first of the clause that has one before it.
+
+    Where the pronoun stands for several it is the first of several, if there are any.
+    """
     end, first = verb, max(verb - _MAX_MEANT, first)
+    several = not _SEVERAL.isdisjoint(read.texts[verb : verb + 3])
+    found = ""
     while end > first:
         begin = max(read.find_clause(end - 1), first)
         for place in range(begin, end):
-            if read.texts[place] in _KNOWN and read.texts[place + 1] not in _KNOWN:
-                return read.texts[place]
+            if _is_noun(read, place) and read.texts[place] not in _STAND_INS:
+                if several == are_several(read.texts[place]) or not several:
+                    return read.texts[place]
+                found = found or read.texts[place]
         end = begin
-    return ""
+    return found
+
+
+def _is_noun(read: Text, at: int) -> bool:
+    """Whether a known noun stands there, and is no verb: lock it."""
+    behind = read.texts[at + 1]
+    leads = begin_of(read, at) == at and behind in vocabulary.DETERMINERS | PRONOUNS
+    return read.texts[at] in _KNOWN and behind not in _KNOWN and not leads
 
 
 def _is_wanted_away(read: Text, at: int) -> bool:

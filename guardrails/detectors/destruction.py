@@ -25,10 +25,15 @@ _DATABASES = (
     r"\bdelete\s+from\s+[\w.\"`\[\]]+",
     rf"\bdrop\s+(?:the\s+)?{_STORES}\s+[\"'`]{_NAME}",
     rf"\bupdate\s+{_NAME}\s+set\s+{_SET}(?:\s*,\s*{_SET})*\s*{_UNBOUND}",
-    rf"\balter\s+table\s+{_NAME}\s+drop\b",
+    rf"\balter\s+table\s+{_NAME}\s+drop\b|\bxtrim\s+\S+\s+maxlen\s+(?:[=~]\s*)?0\b",
+    rf"\bmerge\s+into\b{_LINE}\bthen\s+delete\b|\btruncate\s+{_NAME}\s+restart\s+identity\b",
+    r"\bpg_dropcluster\b|\bcqlsh\b[^\n]{0,200}\b(?:drop|truncate)\b",
     r"\b(?:flushall|flushdb|dropdatabase|dropdb|dropuser|mysqladmin\s+(?:-\S+\s+)*drop)\b",
     r"\.delete_?many\(\s*(?:\{\s*\})?\s*\)|\.remove\(\s*\{\s*\}\s*\)|\bdb\.\w+\.drop\(",
     rf"\bkafka-topics\b{_LINE}--delete\b|\betcdctl\s+{_LINE}\bdel\b|\bconsul\s+kv\s+delete\b",
+)
+_MACHINES = (
+    r"(?:k|minikube|k3d|nerdctl|virsh|openstack|hcloud|govc|firebase|argocd|velero|lxc|pm2)"
 )
 _FILES = (
     r"\brm\s+(?:--?[\w=/\-]+\s+)*-(?:[a-z]*[rf]|-recursive|-force)|\brm\s+\S{0,200}[*/]",
@@ -42,12 +47,17 @@ _FILES = (
     rf"\btruncate\s+(?:-\S+\s+)*(?:-s\s*0|--size[= ]0)\b|\brsync\b{_LINE}\s--delete\b",
     r"(?:^|\n)\s*(?::\s*)?>\s*[/~.\w]\S|\buserdel\s+(?:-\w+\s+)*\w|\bcrontab\s+-r\b",
     r"\becho\s+(?:-n\s+)?(?:''|\"\")\s*>\s*\S|\bnpm\s+unpublish\b",
+    r"\b(?:sgdisk|mdadm|hdparm)\b[^\n]{0,200}--(?:zap|zero-superblock|security-erase)",
+    r"\bsrm\s+-?\S|\bnvme\s+(?:format|sanitize)\b|\bvmkfstools\s+(?:-\S+\s+)*-u\b|\breg\s+delete\b",
+    r"/dev/null\s*>\s*\S|\bdeluser\s+\S|\bnet\s+user\b[^\n]{0,80}/delete\b|\bclear-recyclebin\b",
+    r"\brobocopy\b[^\n]{0,200}/(?:mir|purge)\b|\b(?:hadoop|hdfs)\s+\S{0,20}\s*-rmr?\b",
     r"\bdiskutil\s+(?:erase|secureerase|reformat|zerodisk)|\brabbitmqctl\s+(?:purge|delete)_",
 )
 _REPOSITORIES = (
     r"\bforc(?:e|es|ing|ed)[\s\-]?push|\bpush(?:es|ing)?\s+(?:\w+\s+){0,4}(?:by|with)\s+force\b",
     r"\bpush\b[^\n;]{0,200}\s(?:--force\b|-f\b|--force-with-lease\b|--mirror\b|--delete\b|\+\w)",
     r"\bgit\s+(?:reset\s+--hard|clean\s+-[a-z]*f|branch\s+-d\b|filter-(?:branch|repo)\b)",
+    r"\bgit\s+update-ref\s+-d\b|\bgit\s+push\s+(?:\S+\s+)?(?:--delete|-d)\b",
     r"\bgit\s+(?:stash\s+(?:clear|drop)|checkout\s+--\s+\.|restore\s+\.|reflog\s+expire)",
     r"\bgit\s+push\s+\S+\s+:\S|\b(?:gh|glab)\s+repo\s+delete\b",
     r"\brewrit(?:e|es|ing)\s+(?:the\s+)?(?:git\s+)?history\b|\bhistory\s+of\b[^\n.]{0,60}rewritten\b",
@@ -56,6 +66,10 @@ _INFRASTRUCTURE = (
     r"\b(?:terraform|tofu|pulumi|terragrunt|cdk|vagrant|sls)\s+(?:[\w\-=]+\s+){0,3}destroy\b",
     rf"\bterraform\s+apply\b{_LINE}-destroy\b",
     r"\b(?:kubectl|oc|helm|docker|podman)\s+(?:[\w\-]+\s+){0,3}(?:delete|uninstall|prune|rmi?)\b",
+    rf"\b{_MACHINES}\s+(?:[\w\-]+\s+){{0,3}}(?:delete|destroy|undefine|remove|purge)\b",
+    r"\s--(?:delete|drop|purge|wipe|destroy|erase)(?:-\w+)*(?:\s|$)",
+    r"\bnomad\s+job\s+stop\s+-purge\b|\b(?:docker|podman)\s+system\s+(?:prune|reset)\b",
+    r"\bkubectl\s+drain\b[^\n]{0,200}--(?:delete|force)|--remove-all-storage\b",
     r"\bdocker[\s\-]compose\s+down\s+(?:-\S+\s+)*(?:-v|--volumes)\b|\beksctl\s+delete\b",
     r"\baws\s+s3\s+r[bm]\b|\baws\s+[\w\-]+\s+(?:delete|terminate)-\w+",
     rf"\baws\s+s3\s+sync\b{_LINE}--delete\b|\bvault\s+(?:[\w\-]+\s+){{0,2}}(?:delete|destroy)\b",

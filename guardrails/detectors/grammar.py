@@ -29,9 +29,10 @@ NEGATIONS = list_words(
 )
 STRONG_NEGATIONS = list_words(
     "never nobody cannot can't cant won't wont couldn't without avoid avoids avoiding prevent "
-    "prevents preventing stop stops stopping instead forbid forbids forbidden prohibit prohibited "
-    "prohibits against rather unable refuse refuses refused before disallow deny denied denies "
-    "block blocks protect protects protected illegal disallowed unless until while whenever"
+    "prevents preventing stop stops stopping instead forbid forbids forbidden prohibit "
+    "prohibited prohibits against rather unable refuse refuses refused before disallow deny "
+    "denied denies block blocks protect protects protected illegal disallowed unless until while "
+    "whenever"
 )
 """What denies whatever follows in its clause."""
 
@@ -44,10 +45,10 @@ RELEASING = list_words("forget hesitate fail wait ask worry bother mind longer o
 """What takes the denial upon itself: don't forget to delete."""
 
 CHAIN = ADVERBS | list_words(
-    "want wants wanted need needs you u me us we i they he she it anyone anybody somebody someone "
-    "to have has think should would like allow allowed let able possible the agent system job bot "
-    "script user users people them must can may ok okay supposed going try circumstances account "
-    "a do reason authority right permission"
+    "want wants wanted need needs you u me us we i they he she it anyone anybody somebody "
+    "someone to have has think should would like allow allowed let able possible the agent "
+    "system job bot script user users people them must can may ok okay supposed going try "
+    "circumstances account a do reason authority right permission"
 )
 """What a denial reaches through."""
 
@@ -57,9 +58,9 @@ SUBORDINATES = list_words(
 """What a condition begins with."""
 
 INTERROGATIVES = list_words(
-    "what why which who whom whose how when where does do did is are was were has have had should "
-    "may am isn't aren't doesn't didn't hasn't haven't can could would will shall might must "
-    "won't can't couldn't wouldn't what's who's how's where's"
+    "what why which who whom whose how when where does do did is are was were has have had "
+    "should may am isn't aren't doesn't didn't hasn't haven't can could would will shall might "
+    "must won't can't couldn't wouldn't what's who's how's where's"
 )
 MODALS = list_words("can could would will won't can't couldn't wouldn't")
 ASKED_ONES = list_words("you u ya someone somebody anyone one we")
@@ -76,23 +77,23 @@ TELLING = list_words(
     "understand know see view display print grep rg echo alias man answer reply respond post "
     "publish present prove evaluate assess consider demonstrate illustrate clarify restore "
     "recover undelete rename move copy approve set invite support allow enable let's-not require "
-    "extend improve update change edit reword debug return raise throw-error put enter point mock "
-    "stub model label mark flag track monitor alert block prevent limit restrict protect ask "
-    "wonder advise say convert turn highlight collect gather export"
+    "extend improve update change edit reword debug return raise throw-error put enter point "
+    "mock stub model label mark flag track monitor alert block prevent limit restrict protect "
+    "ask wonder advise say convert turn highlight collect gather export"
 )
 """Whose object is told of, made or read, and not destroyed."""
 
 WORDING = list_words(
     "translate pronounce spell quote write draft compose summarise summarize rewrite rephrase "
-    "paraphrase proofread correct explain describe define reword answer reply respond post record "
-    "review discuss say comment note improve analyse analyze"
+    "paraphrase proofread correct explain describe define reword answer reply respond post "
+    "record review discuss say comment note improve analyse analyze"
 )
 """Behind whose colon stands what they are about."""
 
 MENTIONING = TELLING - list_words("set enter put") | list_words(
     "word words phrase text titled says said saying error message messages label sentence called "
-    "named title subject headline reads wrote asks asked mean means example clause appear contain "
-    "contains does is what's meaning"
+    "named title subject headline reads wrote asks asked mean means example clause appear "
+    "contain contains does is what's meaning"
 )
 """What leads to a quotation that is only talked of."""
 
@@ -135,6 +136,11 @@ PUT_IN = list_words("under in at by for as even")
 
 SURE = list_words("sure certain ensure ensures see it so guarantee")
 
+BY_DOING = list_words("make prepare improve update change restore set move")
+"""What is done by doing something else: prepare them by erasing all data."""
+
+PROPOSING = list_words("say suggest propose vote recommend think guess rather")
+
 DELEGATING = list_words("tell ask instruct order get have let")
 
 VERBS_BEFORE = list_words(
@@ -151,10 +157,10 @@ GOVERNORS = list_words(
     "prompt warning message confirmation flag api route routes checkbox docs documentation "
     "section chapter guide article procedure procedures process processes approval proposal "
     "expected required going reason reasons chance cost effort query unable possible impossible "
-    "harder difficult plan plans planning about intend intends hope asked told ordered instructed "
-    "requested dangerous risky safe legal illegal bad wrong tempted entitled authorised "
-    "authorized permitted likely user users people somebody anybody nobody everyone customer "
-    "customers"
+    "harder difficult plan plans planning about intend intends hope asked told ordered "
+    "instructed requested dangerous risky safe legal illegal bad wrong tempted entitled "
+    "authorised authorized permitted likely user users people somebody anybody nobody everyone "
+    "customer customers"
 )
 """What is for something, or spoken of, where "to" follows."""
 
@@ -212,12 +218,12 @@ ENDS = list_words(
     "using through but that which who where after before until during without under over within "
     "inside belonging created older newer made located except tonight today tomorrow now "
     "completely immediately permanently please since right entirely forever again too here there "
-    "clean already behind named called tagged marked labelled labeled stored uploaded placed paid "
-    "dated matching containing having whose he she they we i you away down off out back disappear "
-    "wherever whenever everywhere anywhere attached against is are was were has have had imported "
-    "including between found left like help helps make makes need needs should must can could may "
-    "will would shall twice nobody somebody anyone someone about regarding concerning "
-    "together alongside irreversibly irrevocably irretrievably"
+    "clean already behind named called tagged marked labelled labeled stored uploaded placed "
+    "paid dated matching containing having whose he she they we i you away down off out back "
+    "disappear wherever whenever everywhere anywhere attached against is are was were has have "
+    "had imported including between found left like help helps make makes need needs should must "
+    "can could may will would shall twice go goes vanish nobody somebody anyone someone about "
+    "regarding concerning such together alongside irreversibly irrevocably irretrievably"
 )
 """Where a name ends."""
 

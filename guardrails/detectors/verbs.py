@@ -149,7 +149,7 @@ _PHRASES = {
     Manner.ENDING: (
         "tear down|shut down|shut off|switch off|turn off|power off|power down|spin down|"
         "bring down|burn down|take down|roll back|wind down|wind up|pull the plug on|phase out|"
-        "take offline"
+        "take offline|let go of"
     ),
     Manner.EMPTYING: "clean out|clear out|zero out|clear down",
     Manner.REVOKING: "cut off|lock out|shut out",
@@ -163,6 +163,7 @@ _PARTED = {
         "make disappear|make vanish|put shredder|send shredder|send heap|feed shredder|go shredder"
     ),
     Manner.REMOVING: ("get out|cut out|dump trash|dump bin|dump shredder|toss bin|toss trash"),
+    Manner.DROPPING: "make away",
     Manner.WITHDRAWING: "take out|take off|pull out|pull off|kick out|throw off",
     Manner.ENDING: (
         "tear down|shut down|shut off|switch off|turn off|power off|power down|spin down|"
@@ -199,7 +200,7 @@ DONE = {
 
 DONE_PHRASES = {
     (_participle(verb), *rest): manner
-    for manner, phrases in _PHRASES.items()
+    for manner, phrases in (*_PHRASES.items(), (Manner.WITHDRAWING, _PARTED[Manner.WITHDRAWING]))
     for verb, *rest in map(str.split, phrases.split("|"))
 }
 """The same of what takes several words: blown away, gotten rid of."""
@@ -215,7 +216,15 @@ NOMINALS = frozenset(
 )
 """What is done by doing one of these: perform a wipe of the disk."""
 
-JOBS = frozenset({"job", "script", "task", "workflow", "routine", "run"})
+JOBS = list_words(
+    "job script task workflow routine run plan procedure process request order action pipeline"
+)
+
+DEFINITE = list_words("the this that her his their our my")
+"""What makes a deed one that is known already: proceed with the deletion."""
+
+REQUESTING = list_words("ask request want need demand")
+"""Who does one of these with a deed wants it: I ask for the deletion of my data."""
 
 OVER = list_words("restore load import copy dump deploy")
 """Behind these, what is lost stands behind "over": restore it over the database."""

@@ -93,9 +93,9 @@ RUN = BIG | _HOSTED
 """What is done to a part of one of these is done to much."""
 
 LARGE = _nouns(
-    "queue store site website trail domain workspace inbox registry vault balancer topic stack "
-    "ledger album calendar history channel server fleet tenant firewall gateway pipeline portal "
-    "zone"
+    "sandbox queue store site website trail domain workspace inbox registry vault balancer topic "
+    "stack ledger album calendar history channel server fleet tenant firewall gateway pipeline "
+    "portal zone"
 ) | list_words("data evidence footage correspondence paperwork metadata telemetry media software")
 """Of these one is enough where somebody is thorough about it."""
 
@@ -106,7 +106,7 @@ KEPT = _nouns(
     "contract appointment supplier vendor candidate applicant voucher coupon certificate "
     "snapshot dump export machine pod container dataset recording picture video branch project "
     "group guest policy spreadsheet report presentation sheet note workbook mandate attachment"
-) | list_words("people directories staff")
+) | list_words("people directories staff letters sandbox")
 """Several of these are enough: somebody has put them in, and wants to have them."""
 
 _TRADES = _FINANCE | _STAFF | _HEALTH | _SCHOOL | _SHOP | _OPERATIONS | _TALK
@@ -148,14 +148,14 @@ DISKS = _nouns("disk drive partition volume ssd stick card harddisk")
 
 RUNNING = BIG | _nouns(
     "instance machine pod stack site website service system deployment container workload "
-    "everything app application environment portfolio center centre kiosk balancer "
-    "gateway node job"
+    "everything app application environment portfolio center centre kiosk balancer gateway node "
+    "job"
 )
 """What stops: it can't be started as it was."""
 
 REVOCABLE = _nouns(
-    "invoice session enrolment enrollment registration trade reservation mandate membership login "
-    "order subscription account payment key user appointment card policy licence license "
+    "invoice session enrolment enrollment registration trade reservation mandate membership "
+    "login order subscription account payment key user appointment card policy licence license "
     "certificate token credential transfer booking contract"
 ) | list_words("access everything")
 
@@ -177,7 +177,7 @@ SMALL = _nouns(
     "feature timeout sidebar template markup attachment-name code branch-name ambiguity "
     "redundancy repetition jitter noise blur cookie cache page-break caption callback print log- "
     "statement console.log comment column cell view version duplicate pages"
-)
+) - {"letters"}
 """What is in texts, in code, on screens and in heads: there it can be put back."""
 
 ENTERED = _nouns(
@@ -205,6 +205,7 @@ PRECIOUS = list_words("main master production prod live customer customers data 
 """What makes one of the things one that nobody can bring back."""
 
 PAPERS = _nouns(
+    "dialogue dialog scene plot chapter poem lyric speech novel lecture thesis storyline joke "
     "report page docs document documentation readme slide layout html markdown article list menu "
     "diagram figure template ui screen view paper presentation spreadsheet navbar form sidebar "
     "header footer dropdown picker panel widget toolbar modal chart graph legend query result "
@@ -271,9 +272,11 @@ COMPOUNDS = _nouns(
 """Before these, a thing says what they belong to: the user interface."""
 
 AT_HOME = _nouns(
-    "face tear smile grin nose mouth hand hair floor counter kitchen dishwasher sink fridge oven "
-    "cheese carrot chicken potato cabbage plate dish glass sofa couch carpet whiteboard "
-    "chalkboard garden lawn snow driveway throat lung mind heart head competition argument "
-    "death-star dragon monster castle villain hero star planet"
+    "tension hiccup headache pain stress anxiety bias prejudice boredom worry smell odour odor "
+    "weed guitar impossible garlic onion recipe flour egg lemon face tear smile grin nose mouth "
+    "hand hair floor counter kitchen dishwasher sink fridge oven cheese carrot chicken potato "
+    "cabbage plate dish glass sofa couch carpet whiteboard chalkboard garden lawn snow driveway "
+    "throat lung mind heart head competition argument death-star dragon monster castle villain "
+    "hero star planet"
 )
 """What is wiped, shredded and cleared without anybody's systems."""

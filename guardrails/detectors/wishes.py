@@ -16,34 +16,25 @@ from holdfast.guardrails.detectors.asking import (
     stands_behind_colon,
 )
 from holdfast.guardrails.detectors.reading import Name, Text
+from holdfast.guardrails.detectors.vocabulary import list_words
 
 _BEING = frozenset({"be", "been", "is", "are", "was", "were", "gets", "get", "let"})
 _AUXILIARIES = grammar.ADVERBS | grammar.OBLIGING | _BEING
 _EXPECTED = frozenset({"going", "likely", "supposed", "about", "due"})
 _WHEN = frozenset({"this", "next", "asap", "soon", "first", "later", "once"})
 _ASSURING = grammar.SURE | grammar.GLAD
-_DOUBTING = grammar.NEGATIONS | (grammar.STRONG_NEGATIONS - grammar.INSTEAD)
+_DOUBTING = grammar.NEGATIONS | (grammar.STRONG_NEGATIONS - grammar.INSTEAD - {"without"})
 _ASKING = grammar.RELATIVES | grammar.SUBORDINATES | frozenset({"what", "how", "when", "where"})
 _WHATEVER = frozenset({"whatever", "everything", "anything", "all"})
 _GOING = frozenset({"go", "gone", "disappear", "vanish", "cease"})
 _DONE = frozenset(verbs.DONE) | {first for first, *_ in verbs.DONE_PHRASES}
 _SURELY = grammar.SURE | grammar.OBLIGING | {"that"}
+_NOT_TO_STAY = _AUXILIARIES | {"not", "no", "longer", "mustn't"}
+_STARTING = grammar.INTERROGATIVES | grammar.SUBORDINATES
+_NO_TRACE = {("no", kept) for kept in ("trace", "traces", "copy", "copies", "record", "sign")}
 _NOTHING = frozenset({"nothing", "none", "neither"})
 
-STAYING = frozenset(
-    {
-        "remain",
-        "remains",
-        "survive",
-        "survives",
-        "stay",
-        "stays",
-        "left",
-        "kept",
-        "exist",
-        "exists",
-    }
-)
+STAYING = list_words("remain remains survive survives stay stays left kept exist exists stored")
 """What nothing is to do that is to be gone."""
 
 _MAX_WARNING = 2
@@ -51,8 +42,7 @@ _MAX_WARNING = 2
 
 KEEPING = frozenset({"keep", "retain", "leave"})
 
-
-LEAVING = (STAYING | KEEPING, _NOTHING | {"no", "any", "those", "these", "only", "single"})
+LEAVING = (STAYING | KEEPING, _NOTHING | {"no", "any", "only", "single", "longer", "not"})
 """Who keeps something must keep nothing of it, or only some."""
 
 
@@ -88,7 +78,6 @@ def _read_wish(text: Text, begin: int, at: int, last: int) -> Name | None:
         not lead.words
         or is_quoted_talk(text, at)
         or _is_in_doubt(lead)
-        or _is_told_after(text, at)
         or stands_behind_colon(text, at)
     ):
         return None
@@ -97,7 +86,11 @@ def _read_wish(text: Text, begin: int, at: int, last: int) -> Name | None:
         behind -= 1
     passive = frozenset(text.texts[behind:at])
     caused = _find_cause(text, begin, behind)
+    if (caused < 0 or passive) and _is_told_after(text, at):
+        return None
     due = not passive.isdisjoint(grammar.OBLIGING) and text.texts[behind - 1] not in _EXPECTED
+    if not passive.isdisjoint({"was", "were"}) and not lead.has(grammar.GLAD):
+        return None
     obliged = due and ("be" in passive or text.texts[at] in _GOING)
     if obliged or (caused >= 0 and (not passive - grammar.ADVERBS or lead.has(_ASSURING))):
         first = caused + 1 if caused >= 0 else begin
@@ -167,12 +160,14 @@ def find_left(text: Text, at: int) -> Name | None:
     begin = begin_of(text, at)
     lead = read_lead(text, begin, at)
     if word in STAYING:
+        told = not lead.words or lead.words[0] in _STARTING or lead.has(grammar.REPORTING)
+        if told or is_quoted_talk(text, at):
+            return None
+        if _is_not_to_stay(text, begin, at):
+            return Name(max(_find_cause(text, begin, at), begin - 1) + 1, at + 1)
         nothing = _find_nothing(text, begin, at)
         sure = nothing >= 0 and text.has(_SURELY, begin, at)
-        told = not lead.words or lead.words[0] in grammar.INTERROGATIVES | grammar.SUBORDINATES
-        if not sure or told or lead.has(grammar.REPORTING) or is_quoted_talk(text, at):
-            return None
-        return Name(nothing + 1, at + 1)
+        return Name(nothing + 1, at + 1) if sure else None
     behind = text.texts[at + 1 : at + 2]
     if "only" in {*behind, *lead.words[-1:]}:
         return Name(at + 1, at + 1) if word != "leave" and is_asked_for(text, at) else None
@@ -189,9 +184,21 @@ def find_left(text: Text, at: int) -> Name | None:
     return None
 
 
+def _is_not_to_stay(text: Text, begin: int, at: int) -> bool:
+    """Whether it stands behind what shall no longer stay: it may not be kept any more."""
+    first = at
+    while first > begin and text.texts[first - 1] in _NOT_TO_STAY:
+        first -= 1
+    longer = "longer" in text.texts[first:at] or (
+        "not" in text.texts[first:at] and text.texts[at + 1 : at + 2] in (["any"], ["anymore"])
+    )
+    return longer and text.has(_SURELY - {"that", "it"}, begin, at)
+
+
 def _find_nothing(text: Text, begin: int, at: int) -> int:
     """Return where it says that it is nothing, or not a single one; -1 where it doesn't."""
     for place in range(begin, at):
-        if text.texts[place] in _NOTHING or text.texts[place : place + 2] == ["a", "single"]:
+        two = text.texts[place : place + 2]
+        if two[0] in _NOTHING or two == ["a", "single"] or (two[0], two[-1]) in _NO_TRACE:
             return place
     return -1
