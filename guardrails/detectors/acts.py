@@ -68,6 +68,13 @@ _AWAY = frozenset({"shredder", "bin", "trash", "scrapheap", "incinerator"})
 """What goes into one of these doesn't come back."""
 
 
+_WISHING = (["if", "you"], ["rather", "you"], ["time", "we"], ["time", "you"])
+_AGAIN = frozenset({"repave", "rebuild", "reinstall", "recreate", "replace", "reprovision"})
+_PARTICLES = frozenset({"out", "off", "away", "up"})
+_WITH_PARTICLE = {Manner.THOROUGH, Manner.REMOVING, Manner.EMPTYING, Manner.ENDING}
+"""What is no other thing with a particle: chuck out."""
+
+
 class Act(NamedTuple):
     """What is done to something: from where on that is named, and how."""
 
@@ -92,8 +99,10 @@ def find_act(text: Text, at: int) -> Act | None:
             begin, manner = at + len(phrase), thorough
     if text.texts[begin : begin + 1] and text.texts[begin] in _UPON:
         begin += 1
-    elif text.texts[begin : begin + 1] == ["and"] and _is_verb(text.texts[begin + 1 : begin + 2]):
+    elif text.texts[begin : begin + 1] in (["and"], ["&"]) and _is_verb(text, begin + 1):
         begin += 2
+    elif not _PARTICLES.isdisjoint(text.texts[begin : begin + 1]):
+        begin += manner in _WITH_PARTICLE
     if manner is None and verb in verbs.OVER:
         begin, manner = _find_over(text, at), Manner.OVERWRITING
     if manner is None or (manner is Manner.DROPPING and _is_put(text, at)):
@@ -115,8 +124,8 @@ def _find_manner(text: Text, at: int, verb: str) -> Manner | None:
     return verbs.VERBS.get(verb) or _find_other_half(text, at, verb)
 
 
-def _is_verb(words: list[str]) -> bool:
-    return words != [] and words[0] in grammar.TELLING
+def _is_verb(text: Text, at: int) -> bool:
+    return not (grammar.TELLING | _AGAIN).isdisjoint(text.texts[at : at + 1])
 
 
 def find_done(text: Text, at: int) -> tuple[Manner, int] | None:
@@ -151,9 +160,9 @@ def _is_for_good(behind: list[str]) -> bool:
 def _is_a_wish(text: Text, at: int) -> bool:
     """Whether it stands in the past because it is a wish: I'd be glad if you deleted it."""
     before = text.texts[max(at - 2, 0) : at]
-    if text.texts[at] not in verbs.DONE or before not in (["if", "you"], ["rather", "you"]):
+    if text.texts[at] not in verbs.DONE or before not in _WISHING:
         return False
-    return before[0] == "rather" or text.has(grammar.GLAD, text.find_clause(at), at)
+    return before[0] != "if" or text.has(grammar.GLAD, text.find_clause(at), at)
 
 
 def _is_put(text: Text, at: int) -> bool:

@@ -74,7 +74,7 @@ def _is_adverb(word: str) -> bool:
 
 
 def _is_told(text: Text, at: int) -> bool:
-    if is_quoted_talk(text, at) or stands_behind_colon(text, at):
+    if is_quoted_talk(text, at) or stands_behind_colon(text, at) or _is_asked_where(text, at):
         return True
     begin = begin_of(text, at)
     lead = read_lead(text, begin, at)
@@ -119,6 +119,15 @@ def stands_behind_colon(text: Text, at: int) -> bool:
         if first in grammar.WORDING or read:
             return True
     return False
+
+
+def _is_asked_where(text: Text, at: int) -> bool:
+    """Whether a short question follows on what it is about: dispose of batteries, where."""
+    further = range(at, min(len(text.words), at + MAX_LEAD))
+    end = next((place for place in further if text.words[place].ends), at)
+    asked = text.words[end + 1 : end + 1 + _MAX_WHERE]
+    short = any(word.mark == "?" for word in asked) and asked[0].text in grammar.INTERROGATIVES
+    return text.words[end].mark == ":" and short
 
 
 def _shares_telling(text: Text, at: int) -> bool:
@@ -191,6 +200,9 @@ def _says_to_do_it(text: Text, at: int) -> bool:
 
 
 _ASKED_ABOUT = frozenset({"whether", "how", "why"})
+_MAX_WHERE = 2
+"""How many words a question has that is about the sentence before it."""
+
 _SUGGESTION = ("how", "about")
 
 
@@ -294,6 +306,8 @@ def _is_purpose(lead: Lead) -> bool | None:
         return None
     if lead.words[0] in grammar.RUNNING or lead.words[:2] == ("you", "have"):
         return False
+    if lead.words[0] in {"it", "it's"} and lead.core[-2:] == ("needed", "to"):
+        return lead.is_question
     return not grammar.GOVERNORS.isdisjoint(lead.core[-4:-1]) or lead.words[0] in _OTHERS
 
 

@@ -139,7 +139,7 @@ SURE = list_words("sure certain ensure ensures see it so guarantee")
 BY_DOING = list_words("make prepare improve update change restore set move")
 """What is done by doing something else: prepare them by erasing all data."""
 
-PROPOSING = list_words("say suggest propose vote recommend think guess rather")
+PROPOSING = list_words("say suggest propose vote recommend think guess rather time")
 
 DELEGATING = list_words("tell ask instruct order get have let")
 

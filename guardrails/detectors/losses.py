@@ -19,16 +19,19 @@ _KNOWN = NAMED | vocabulary.SMALL | vocabulary.PAPERS | vocabulary.MINOR | vocab
 _NONE = frozenset({"no", "nothing", "none"})
 _COPIES = frozenset({"copy", "copies", "version", "versions"})
 _LIST = "list"
+_MAX_NEAR = 6
+"""How far behind a table it may say that it is one to eat at."""
 
 _TAME_FOR_GOOD = vocabulary.TAME - vocabulary.NEVER_MIND
 
-_SEVERAL = frozenset(word for word in vocabulary.KEPT if word.endswith("s"))
+_SEVERAL = frozenset(word for word in vocabulary.KEPT | vocabulary.TRADES if word.endswith("s"))
 
 _ENOUGH: Mapping[Manner, frozenset[str]] = {
     Manner.EMPTYING: vocabulary.HOLDING | vocabulary.LOGGING,
     Manner.FLUSHING: vocabulary.HOLDING,
     Manner.CLEARING: (vocabulary.HOLDING | vocabulary.LOGGING)
-    - {"queue", "queues", "calendar", "calendars"},
+    - {"queue", "queues", "calendar", "calendars"}
+    | vocabulary.TRADES.intersection(_SEVERAL),
     Manner.TRUNCATING: vocabulary.LOGGING,
     Manner.OVERWRITING: vocabulary.WRITTEN | vocabulary.LARGE | _SEVERAL,
     Manner.ENDING: frozenset(word for word in vocabulary.RUNNING if word.endswith("s")),
@@ -37,6 +40,8 @@ _ENOUGH: Mapping[Manner, frozenset[str]] = {
 }
 """Of these one is enough, or several, for what is done to them."""
 
+
+_SPECIAL = frozenset({Manner.WITHDRAWING, Manner.ZEROING, Manner.FORMATTING})
 
 _WHOLE = frozenset({Manner.DROPPING, Manner.ENDING})
 """What is done to a part of something big is done to much."""
@@ -90,6 +95,20 @@ class Thing:
         named = self.is_all and not NAMED.isdisjoint(self.where)
         return named or any(self.text.is_path(place) for place in self.places)
 
+    @cached_property
+    def is_laid(self) -> bool:
+        """Whether it is a table to eat at, or a board to write on."""
+        end = min(self.name.end + _MAX_NEAR, len(self.text.words))
+        return self.head in vocabulary.LAID and self.text.has(
+            vocabulary.MEALS, self.name.begin, end
+        )
+
+    @cached_property
+    def is_identifier(self) -> bool:
+        """Whether it is one word as databases name things: idx_orders_date."""
+        only = self.text.texts[self.name.begin : self.name.end]
+        return len(only) == 1 and "_" in only[0] and not self.places
+
     def is_one_of(self, kind: frozenset[str]) -> bool:
         """Whether what it is called says what it belongs to: customer comments."""
         return self.text.has(kind, self.name.begin, self.name.end - 1)
@@ -133,17 +152,15 @@ def is_lost(thing: Thing, act: Act) -> bool:
         or (act.thorough and VERBS.get(head) is Manner.THOROUGH)
     ):
         return False
-    if act.manner is Manner.WITHDRAWING:
-        return thing.is_in_a_store and not thing.is_on_paper
-    if not vocabulary.AT_HOME.isdisjoint({head, *thing.where}):
+    if act.manner in _SPECIAL:
+        return _is_lost_that_way(thing, act.manner)
+    if not vocabulary.AT_HOME.isdisjoint({head, *thing.where}) or thing.is_laid:
         return False
-    if act.manner is Manner.FORMATTING:
-        return head in vocabulary.DISKS
     if thing.is_on_paper:
         return act.thorough and thing.is_all and head in _COPIES
     if head in vocabulary.PORTIONS and _is_part_of_much(thing):
         return True
-    if act.manner is Manner.DROPPING and head in vocabulary.COLUMNS:
+    if act.manner is Manner.DROPPING and (head in vocabulary.COLUMNS or thing.is_identifier):
         return True
     if head in vocabulary.SMALL:
         return head in vocabulary.ENTERED and _is_an_entry(thing, act)
@@ -152,12 +169,22 @@ def is_lost(thing: Thing, act: Act) -> bool:
     return _is_much(thing, act)
 
 
+def _is_lost_that_way(thing: Thing, manner: Manner) -> bool:
+    """Whether it is lost in a way that is known for few things alone."""
+    if manner is Manner.WITHDRAWING:
+        return thing.is_in_a_store and not thing.is_on_paper
+    if manner is Manner.ZEROING:
+        several = thing.is_all or are_several(thing.head) or thing.places != ()
+        return several and thing.head in NAMED
+    return thing.head in vocabulary.DISKS
+
+
 def _is_part_of_much(thing: Thing) -> bool:
     return any(name in NAMED or "." in name for name in thing.where)
 
 
 def _is_an_entry(thing: Thing, act: Act) -> bool:
-    if _LIST in thing.where:
+    if _LIST in thing.where or not vocabulary.OWNERS.isdisjoint(thing.where):
         return act.thorough
     all_of_it = thing.is_all or act.thorough or act.manner is Manner.ENDING
     if thing.is_precious:

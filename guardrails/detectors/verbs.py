@@ -22,6 +22,8 @@ class Manner(StrEnum):
     FORMATTING = "formatting"
     WITHDRAWING = "withdrawing"
     """What takes away only where it says of which store: take them off the server."""
+    ZEROING = "zeroing"
+    """What takes away only what people count: set all balances to zero."""
     REVOKING = "revoking"
     """What can be undone, unless it is done to all of them."""
 
@@ -33,27 +35,29 @@ TAKING = DOING_AWAY | {Manner.EMPTYING, Manner.CLEARING, Manner.TRUNCATING}
 _BASES = {
     Manner.THOROUGH: (
         "delete erase wipe purge destroy nuke obliterate shred expunge eradicate annihilate "
-        "vaporize vaporise incinerate demolish pulverize degauss zeroize torch exterminate raze"
+        "vaporize vaporise incinerate demolish pulverize degauss zeroize torch exterminate raze "
+        "pulp yeet"
     ),
     Manner.REMOVING: (
         "remove eliminate scrap scratch trash discard zap axe unlink prune cleanse ditch "
         "toss chuck strip unpublish scrub strike cull bin deregister unregister unenroll delist "
-        "unlist jettison offboard"
+        "unlist jettison offboard unprovision"
     ),
-    Manner.DROPPING: "drop",
-    Manner.EMPTYING: "empty drain",
+    Manner.DROPPING: "drop void",
+    Manner.EMPTYING: "empty drain zero",
     Manner.FLUSHING: "flush",
     Manner.CLEARING: "clear",
     Manner.RESETTING: "reset revert reimage flatten",
     Manner.TRUNCATING: "truncate",
     Manner.ENDING: (
-        "terminate decommission uninstall deprovision evict kill burn dismantle retire liquidate"
+        "terminate decommission uninstall deprovision evict kill burn dismantle retire liquidate "
+        "decomm"
     ),
     Manner.OVERWRITING: "overwrite",
     Manner.FORMATTING: "format reformat sanitize sanitise",
     Manner.WITHDRAWING: "anonymize anonymise",
     Manner.REVOKING: (
-        "cancel revoke close deactivate disable void unsubscribe suspend expire invalidate"
+        "cancel revoke close deactivate disable unsubscribe suspend expire invalidate"
     ),
 }
 _WORN = {
@@ -164,6 +168,7 @@ _PARTED = {
     ),
     Manner.REMOVING: ("get out|cut out|dump trash|dump bin|dump shredder|toss bin|toss trash"),
     Manner.DROPPING: "make away",
+    Manner.ZEROING: "set zero|set null|set 0",
     Manner.WITHDRAWING: "take out|take off|pull out|pull off|kick out|throw off",
     Manner.ENDING: (
         "tear down|shut down|shut off|switch off|turn off|power off|power down|spin down|"
@@ -172,7 +177,7 @@ _PARTED = {
     Manner.EMPTYING: "clean out|clear out|zero out|make empty",
     Manner.OVERWRITING: (
         "replace nothing|replace zeros|replace zeroes|replace blanks|replace blank|replace dummy|"
-        "replace random|replace garbage|fill zeros|fill random|swap dummy|set zero|set null"
+        "replace random|replace garbage|fill zeros|fill random|swap dummy"
     ),
 }
 
@@ -209,7 +214,21 @@ BOOKING = list_words("schedule queue submit send book put")
 """Who does one of these with a thing "for deletion" has it deleted."""
 
 STARTING = list_words("run execute start trigger initiate launch schedule fire")
-DOING = STARTING | {"issue", "send", "proceed", "do", "perform", "carry", "force", "make"}
+DOING = STARTING | {
+    "ensure",
+    "arrange",
+    "organise",
+    "organize",
+    "handle",
+    "issue",
+    "send",
+    "proceed",
+    "do",
+    "perform",
+    "carry",
+    "force",
+    "make",
+}
 NOMINALS = frozenset(
     {"deletion", "wipe", "purge", "removal", "destruction", "erasure", "truncation", "drop"}
     | {"teardown", "delete", "reset"}

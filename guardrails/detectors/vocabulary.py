@@ -80,7 +80,7 @@ _TALK = _nouns(
 BIG = (
     _SYSTEMS
     | _nouns(
-        "crm erp database db table schema keyspace collection repo repository bucket cluster "
+        "env crm erp database db table schema keyspace collection repo repository bucket cluster "
         "server vm volume disk drive partition backup snapshot filesystem namespace tenant "
         "datacenter mainframe warehouse datastore mailbox archive environment organisation "
         "organization index lake tablespace replica ssd nas hsm cosmos blob"
@@ -93,9 +93,9 @@ RUN = BIG | _HOSTED
 """What is done to a part of one of these is done to much."""
 
 LARGE = _nouns(
-    "sandbox queue store site website trail domain workspace inbox registry vault balancer topic "
-    "stack ledger album calendar history channel server fleet tenant firewall gateway pipeline "
-    "portal zone"
+    "stock inventory sandbox queue store site website trail domain workspace inbox registry "
+    "vault balancer topic stack ledger album calendar history channel server fleet tenant "
+    "firewall gateway pipeline portal zone"
 ) | list_words("data evidence footage correspondence paperwork metadata telemetry media software")
 """Of these one is enough where somebody is thorough about it."""
 
@@ -109,7 +109,7 @@ KEPT = _nouns(
 ) | list_words("people directories staff letters sandbox")
 """Several of these are enough: somebody has put them in, and wants to have them."""
 
-_TRADES = _FINANCE | _STAFF | _HEALTH | _SCHOOL | _SHOP | _OPERATIONS | _TALK
+TRADES = _FINANCE | _STAFF | _HEALTH | _SCHOOL | _SHOP | _OPERATIONS | _TALK
 """What is put in by those who work in banks, hospitals, schools, shops and with machines."""
 
 EVERYTHING = list_words("it them everything everybody everyone all")
@@ -125,7 +125,7 @@ THINGS = (
         "stick printer thermostat meter drone firmware handset smartphone watch modem appliance "
         "center centre"
     )
-    | _TRADES
+    | TRADES
     | EVERYTHING
     | list_words("content contents commits changes cache")
 )
@@ -183,7 +183,7 @@ SMALL = _nouns(
 ENTERED = _nouns(
     "case name address method entry comment column duplicate tag page field label thread link "
     "value item note version view key parameter rule filter one node reference line cell process "
-    "cookie cache token property attachment article flag template"
+    "cookie cache token property attachment article flag template class code ad point"
 ) | {"duplicates"}
 """Of what is small, what people have put into a store: there all of it is much."""
 
@@ -221,7 +221,8 @@ STORES = (
     | _nouns(
         "book crm register payroll case system share nas sheet sharepoint jira gmail outlook "
         "salesforce okta dropbox drive erp cloud account directory folder library list shop "
-        "catalog catalogue base inventory knowledge network console"
+        "catalog catalogue base inventory knowledge network console software app tool program "
+        "platform register site"
     )
     | _HOSTED
 )
@@ -230,7 +231,7 @@ STORES = (
 LISTS = _nouns(
     "mailing vendor customer client user payroll contact subscriber address guest price "
     "newsletter cafeteria member student patient supplier employee staff waiting distribution "
-    "email e-mail phone block allow deny access recipient candidate attendee invitation "
+    "reminder email e-mail phone block allow deny access recipient candidate attendee invitation "
     "volunteer donor tenant device stock product inventory whitelist blacklist watch admin"
 )
 """Whose list is no paper."""
@@ -280,3 +281,13 @@ AT_HOME = _nouns(
     "hero star planet"
 )
 """What is wiped, shredded and cleared without anybody's systems."""
+
+OWNERS = _nouns(
+    "user customer client member patient employee student pupil tenant subscriber supplier "
+    "vendor guest contact candidate applicant player citizen"
+)
+"""Whose entries are much, however small each of them is."""
+
+LAID = list_words("table tables board boards")
+MEALS = list_words("lunch dinner breakfast supper meal meals guests kids chairs plates class")
+"""Where one of these is near, a table is one to eat at."""

@@ -237,6 +237,14 @@ def test_sentences_are_told_apart(destructive: list[str], harmless: list[str]) -
         ("The account was misused. Lock it, and after that delete it", True),
         ("Shred the cheese, wipe the counter and clear the plates", False),
         ("Purge jobs are slow: find out why", False),
+        ("Set all balances to zero", True),
+        ("Set all margins to zero", False),
+        ("Anonymise the customers in the CRM for good", True),
+        ("Anonymise the names in the interview", False),
+        ("Wipe the tables after lunch", False),
+        ("Wipe the tables after the import", True),
+        ("Dispose of the records: how?", False),
+        ("It's time we deleted the backups", True),
     ],
 )
 def test_a_question_is_no_task(text: str, asks: bool) -> None:
