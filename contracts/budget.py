@@ -5,9 +5,9 @@ from decimal import Decimal
 from operator import not_
 from typing import Annotated, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import ConfigDict, Field, PlainSerializer
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from holdfast.contracts.base import Contract, JsonObject
+from holdfast.contracts.base import Contract
 from holdfast.contracts.bounds import MAX_COUNT, Count, Dollars, Number, Seconds
 from holdfast.contracts.usage import CallUsage, as_number
 
@@ -53,21 +53,22 @@ class Limits(Contract):
 
 
 class Budget(Limits):
-    """Limits as people write them: a field that doesn't exist is refused."""
+    """
+    Limits as people write them: a field that doesn't exist is refused.
+
+    Only what was given is written down: nobody set a default as a limit.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     def with_(self, *, max_wall_time: Seconds | None) -> Self:
         """Return a copy with another max wall time."""
         return self.copy_with({"max_wall_time": max_wall_time})
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _dump_explicit(budget: Budget) -> JsonObject:
-    return budget.model_dump(mode="json", exclude_unset=True)
-
-
-PartialBudget: TypeAlias = Annotated[Budget, PlainSerializer(_dump_explicit)]
-"""A budget of which only what was given is written down: nobody set a default as a limit."""
+    @model_serializer(mode="wrap")
+    def _dump_given(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        written: dict[str, object] = dump(self)
+        return {name: value for name, value in written.items() if name in self.model_fields_set}
 
 
 class LedgerChange(TypedDict, total=False):

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, field_serializer
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
 from holdfast.contracts.bounds import Count, Number
-from holdfast.contracts.budget import PartialBudget
+from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, HostedTool
 from holdfast.contracts.transcript import (
@@ -242,7 +242,7 @@ class ModelCall(Contract):
     )
     stream: bool = Field(default=False, exclude_if=not_)
     tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    left: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
+    left: Budget | None = Field(default=None, exclude_if=lambda value: value is None)
     reserved: CallUsage = Field(default=CallUsage(), exclude_if=lambda used: used == CallUsage())
 
     @field_serializer("reserved", when_used="json")

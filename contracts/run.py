@@ -11,7 +11,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import Contract, JsonObject, Stored
 from holdfast.contracts.bounds import Goal, Metadata, Tenant
-from holdfast.contracts.budget import Budget, Ledger, Limits, PartialBudget
+from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.control import (
     Approach,
     Backtracking,
@@ -140,7 +140,7 @@ class RunInput(RunMetadata):
     input: Annotated[Goal | None, Field(validate_default=True)] = None
     budget: Budget | None = None
     models: ChosenModels = ()
-    ceiling: PartialBudget | None = None
+    ceiling: Budget | None = None
     known: tuple[KnownEffect, ...] = Field(
         default=(), max_length=bounds.MAX_KNOWN_EFFECTS, exclude_if=not_
     )

@@ -6,7 +6,7 @@ from typing import Self, TypedDict, Unpack
 from pydantic import Field
 
 from holdfast.contracts.base import Contract
-from holdfast.contracts.budget import PartialBudget
+from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import RecordedResult
 from holdfast.contracts.control import EarlierActors, KnownEffect, RetryOf
 from holdfast.contracts.run import RunMetadata, RunStatus
@@ -40,8 +40,8 @@ class Carryover(Contract):
     outcome: RunStatus | None
     reason: str
     brief: RunMetadata
-    budget: PartialBudget | None = None
-    ceiling: PartialBudget | None = None
+    budget: Budget | None = None
+    ceiling: Budget | None = None
     known: tuple[KnownEffect, ...] = ()
     told: str = ""
     origin: str

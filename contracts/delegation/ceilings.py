@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from holdfast.contracts.base import AuthoredContract
-from holdfast.contracts.budget import Budget, PartialBudget
+from holdfast.contracts.budget import Budget
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, Risk
 
 MAX_TOOLS_WITHOUT = 200
@@ -31,4 +31,4 @@ class Ceiling(AuthoredContract):
 
     without_tools: ToolsWithout = ()
     without_risks: RisksWithout = ()
-    budget: PartialBudget = Field(default_factory=Budget)
+    budget: Budget = Field(default_factory=Budget)

@@ -7,7 +7,7 @@ from typing import Self, TypedDict, Unpack
 from pydantic import Field
 
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.budget import Ledger, Limits, PartialBudget
+from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.messages import ConversationTurn
 
@@ -45,7 +45,7 @@ class SessionStateChange(TypedDict, total=False):
     first_offset: int
     archived: int
     closing: str | None
-    ceiling: PartialBudget | None
+    ceiling: Budget | None
 
 
 class SessionState(Contract):
@@ -63,8 +63,8 @@ class SessionState(Contract):
     agent: str
     actor: str
     limits: Limits
-    budget: PartialBudget | None = None
-    ceiling: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
+    budget: Budget | None = None
+    ceiling: Budget | None = Field(default=None, exclude_if=lambda value: value is None)
     idle_timeout: float
     context: JsonObject = Field(default_factory=dict)
     metadata: JsonObject = Field(default_factory=dict, exclude_if=not_)

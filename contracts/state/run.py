@@ -7,7 +7,7 @@ from typing import Self, TypedDict, Unpack
 from pydantic import Field
 
 from holdfast.contracts.base import Contract, JsonObject
-from holdfast.contracts.budget import Ledger, PartialBudget
+from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.journal import JournalEvent
 from holdfast.contracts.project import ProjectContext
@@ -44,7 +44,7 @@ class RunStateChange(TypedDict, total=False):
     project: ProjectContext | None
     phase: Phase
     started_at: datetime
-    ceiling: PartialBudget | None
+    ceiling: Budget | None
     session: SessionState | None
     conversation: Conversation
     chain: ModelChain
@@ -79,8 +79,8 @@ class RunState(Contract):
     brief: RunMetadata
     agent: AgentSnapshot
     started_at: datetime
-    ceiling: PartialBudget | None = None
-    budget: PartialBudget | None = Field(default=None, exclude_if=lambda value: value is None)
+    ceiling: Budget | None = None
+    budget: Budget | None = Field(default=None, exclude_if=lambda value: value is None)
     ledger: Ledger = Field(default_factory=Ledger)
     conversation: Conversation = Conversation()
     chain: ModelChain = ModelChain()

@@ -6,6 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import Budget
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.control import Triggers
 from holdfast.guardrails import (
@@ -157,6 +158,22 @@ async def test_an_extension_only_extends(memory_runs: MemoryRuns) -> None:
         "max_tool_calls 9 would be a limit where there is none: extend raises limits",
     ]
     assert (status.budget.max_tokens, result.answer) == (100, "done")
+
+
+async def test_an_extension_is_about_what_it_names(runs: Runs) -> None:
+    """Limits that are higher than by default, and aren't named, stand in the way of none."""
+    # ES-14
+    script = [used(call("look", place="x"), 90), used(say("done"), 5)]
+    more: JsonObject = {"max_steps": 200, "max_consecutive_failures": 9}
+    async with runs.working(chained(script, escalates=True)):
+        run = await runs.start("it", budget={"max_tokens": 100, **more})
+        await asked_to_resolve(run)
+        await resolve(run, "extend", budget={"max_tokens": 200})
+        result = await run.result()
+        status = await run.status()
+        await replayed(runs, run)
+
+    assert (result.answer, status.budget.max_steps) == ("done", 200)
 
 
 async def test_tokens_of_failed_attempts_count(runs: Runs) -> None:
