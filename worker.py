@@ -206,7 +206,9 @@ def build_activities(
         *(app.snapshots(), around.runs, prices, around.earlier_runs, tuple(app.policy.signals)),
         has_codec=around.has_codec,
     )
-    sessions = SessionActivities(around.archive, around.earlier_sessions, encoded=around.has_codec)
+    sessions = SessionActivities(
+        around.archive, around.earlier_sessions, has_codec=around.has_codec
+    )
     kept = FileArtifacts(found.home / "artifacts")
     place = WorkerExecutor(around.secrets.give, kept, around.own_files)
     tools = _build_tools(app, found, around, place)
@@ -250,11 +252,7 @@ async def _keep_switches(client: Client, name: str) -> AsyncGenerator[TemporalKi
 
 @asynccontextmanager
 async def _run_sandbox_worker(
-    client: Client,
-    app: App,
-    task_queue: str,
-    found: settings.Settings,
-    around: Surroundings,
+    client: Client, app: App, task_queue: str, found: settings.Settings, around: Surroundings
 ) -> AsyncGenerator[str | None]:
     """Serve sandboxed calls, if this process does; yield why nobody does, if so."""
     match found.sandbox:

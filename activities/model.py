@@ -27,6 +27,7 @@ from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
 from holdfast.contracts.usage import Attempts
 from holdfast.run import context
 from holdfast.run.limits import budgets
+from holdfast.run.texts.figures import pluralize
 from holdfast.tools.redaction import GrowingText, Redactor
 
 
@@ -158,7 +159,7 @@ def _without_calls(reply: ModelReply) -> ModelReply:
     """Return the reply of a model that was to say something and call nothing."""
     if not reply.calls:
         return reply
-    note = f"{len(reply.calls)} calls were left out: the model was asked for words alone"
+    note = f"{pluralize(len(reply.calls), 'call')} left out: the model was asked for words alone"
     return reply.with_(
         calls=(),
         parts=tuple(part for part in reply.parts if part.kind != "call"),

@@ -18,6 +18,7 @@ from holdfast.contracts.transcript import AssistantTurn, ToolTurn, UserTurn
 from holdfast.run import answers, context, gates, requests, tool_results
 from holdfast.run.limits import budget_extension, loop_detection
 from holdfast.run.limits.triggers import Trigger
+from holdfast.run.texts.figures import pluralize
 from holdfast.run.transcript import abort_open_calls, drop_candidate, halt
 
 MODELS = "models"
@@ -186,4 +187,4 @@ def _describe_progress(state: RunState, place: int) -> str:
         if isinstance(item, AssistantTurn) and item.calls and item.text.strip()
     ]
     last = answers.redact(state, shorten(said[-1], 500)) if said else ""
-    return f"{done} calls succeeded{f'; it said at last: {last}' if last else ''}"
+    return f"{pluralize(done, 'call')} succeeded{f'; it said at last: {last}' if last else ''}"

@@ -17,6 +17,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, backtracking, escalations, fallbacks, requests, turns
 from holdfast.run.earlier import recorded_results
 from holdfast.run.limits import budgets, loop_detection, routing
+from holdfast.run.texts.figures import pluralize
 from holdfast.run.transcript import append_items, halt
 
 PLAIN_ID = Pattern(r"[\w.:|=+-]{1,200}")
@@ -44,9 +45,8 @@ def build_audit_lines(state: RunState, reply: ModelReply) -> tuple[AuditLine, ..
         for part in ran[:MAX_HOSTED_LINES]
     ]
     if len(ran) > MAX_HOSTED_LINES:
-        hosted.append(
-            AuditLine("hosted tool", f"{len(ran) - MAX_HOSTED_LINES} more calls of that kind")
-        )
+        more = pluralize(len(ran) - MAX_HOSTED_LINES, "more call")
+        hosted.append(AuditLine("hosted tool", f"{more} of that kind"))
     back = answers.redact(state, "; ".join(reply.objections))
     return (
         *hosted,

@@ -31,6 +31,7 @@ from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.transcript import UserTurn
+from holdfast.run.texts.figures import pluralize
 from holdfast.run.texts.requests import subject_line
 
 KEEP_LAST_CLOSED = 100
@@ -229,7 +230,7 @@ def find_steering_refusal(state: RunState, text: str) -> tuple[str, OutcomeCode]
     if waiting < MAX_PENDING_STEERS and unread + size(text) <= MAX_UNREAD_BYTES:
         return None
     return (
-        f"{waiting} messages with {unread:,} bytes wait for the model, and "
+        f"{pluralize(waiting, 'message')} with {unread:,} bytes waiting for the model, and "
         f"{MAX_PENDING_STEERS} with {MAX_UNREAD_BYTES:,} may: say it again after its next turn"
     ), "full"
 

@@ -21,6 +21,7 @@ from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.limits import budgets
 from holdfast.run.summaries import describe_validation_error
+from holdfast.run.texts.figures import pluralize
 from holdfast.run.transcript import append_items
 
 TIER_NAMES = ("full", "simplified", "decomposed")
@@ -136,7 +137,8 @@ def classify_result(result: RunResult | str | NotBegun) -> TierOutcome:
 def _describe_progress(result: RunResult) -> str:
     did = "; ".join(effect.summary for effect in (*result.effects, *result.unresolved))
     return shorten(
-        f"{result.steps} steps{f'; it did {did}' if did else ''}", MAX_TIER_FAILURE_CHARS
+        f"{pluralize(result.steps, 'step')}{f'; it did {did}' if did else ''}",
+        MAX_TIER_FAILURE_CHARS,
     )
 
 

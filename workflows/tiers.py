@@ -7,6 +7,7 @@ from holdfast.contracts.control import Candidate, Decomposition, Subtask
 from holdfast.contracts.stops import Stop
 from holdfast.run import answers, escalations, gates, requests, tiers, tripwires, turns
 from holdfast.run.delegation.part_ids import name_part
+from holdfast.run.texts.figures import pluralize
 from holdfast.run.tiers import (
     TIER_NAMES,
     TierFailure,
@@ -117,7 +118,7 @@ async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcom
     waiting = [place for place, one in enumerate(subtasks) if one.answer is None]
     share = split_budget(run.remaining(), len(waiting))
     if isinstance(share, Stop):
-        return TierFailure(f"{len(waiting)} subtasks are planned, but {share.reason}")
+        return TierFailure(f"{pluralize(len(waiting), 'subtask')} planned, but {share.reason}")
     children = [
         ChildTask(
             name_part(number, f"part-{place + 1}"),

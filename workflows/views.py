@@ -24,6 +24,7 @@ from holdfast.run.answers import PEOPLE_ORIGINS, redact_item
 from holdfast.run.limits import routing
 from holdfast.run.step import goals
 from holdfast.run.summaries import describe_validation_error, wait_line
+from holdfast.run.texts.figures import pluralize
 from holdfast.run.texts.requests import request_line
 from holdfast.run.turns import drop_private_keys
 
@@ -163,7 +164,8 @@ def pending(requests: tuple[Request, ...]) -> tuple[Request, ...]:
     shown = select_page(tuple(told), PageQuery(limit=MAX_COUNT))
     if len(shown) == len(told):
         return shown
-    note = f"{len(told) - len(shown)} more requests: see page {{offset: {len(shown)}}}"
+    more = pluralize(len(told) - len(shown), "more request")
+    note = f"{more}: see page {{offset: {len(shown)}}}"
     last = shown[-1].with_(left_out=f"{shown[-1].left_out}; {note}")
     return (*shown[:-1], last)
 

@@ -34,11 +34,11 @@ class SessionActivities:
     """Knows where sessions are kept."""
 
     def __init__(
-        self, archive: Archive | None, earlier: EarlierSessions, *, encoded: bool = False
+        self, archive: Archive | None, earlier: EarlierSessions, *, has_codec: bool = False
     ) -> None:
         self._archive = archive
         self._earlier = earlier
-        self._encoded = encoded
+        self._has_codec = has_codec
 
     @activity.defn
     async def load_session(self, asked: LoadSession) -> LoadedSession:
@@ -60,7 +60,7 @@ class SessionActivities:
         if session.agent != asked.agent:
             why = describe_other_agent(asked.session_id, session.agent, asked.agent)
             raise build_start_refusal(why)
-        if left.state.brief.regulated and not self._encoded:
+        if left.state.brief.regulated and not self._has_codec:
             raise build_start_refusal(  # what this returns would stand in history in plain
                 f"session {asked.session_id!r} is regulated, and this worker has no payload "
                 "codec: give its app one, App(codec=...)"

@@ -20,7 +20,7 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.tools import ToolContract
 from holdfast.probes.report import ProbeReport
 from holdfast.probes.report import probe as probe_model
-from holdfast.run.texts.figures import dollars, render_value
+from holdfast.run.texts.figures import dollars, pluralize, render_value
 from holdfast.tools import schema
 from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import describe_fitting
@@ -177,7 +177,7 @@ def _show_report(report: ProbeReport) -> None:
     for note in dict.fromkeys(note for one in report.findings for note in one.notes):
         out.line(f"note: {note}", "dim")
     used = report.usage
-    told = f"{used.total_tokens} tokens" if used.tokens_known else "tokens unknown"
+    told = pluralize(used.total_tokens, "token") if used.tokens_known else "tokens unknown"
     price = dollars(used.estimated_cost)
     out.line(f"{report.model}: {report.requests} requests, {told}, {price}")
 

@@ -21,6 +21,7 @@ from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.texts import shorten
+from holdfast.run.texts.figures import pluralize
 from holdfast.runner import build_replayer
 from holdfast.trace.values import Trace
 from holdfast.workflows.agent_run import AgentRun
@@ -47,7 +48,7 @@ async def replay(run: options.RunOrFile, as_json: options.Json = False) -> None:
         raise typer.Exit(0 if reason is None else 1)
     if reason is not None:
         raise HoldfastError(f"{name} does not replay: {reason}")
-    screen.tell(f"{name} replays: {events} events, the same decisions")
+    screen.tell(f"{name} replays: {pluralize(events, 'event')}, the same decisions")
 
 
 @blocking

@@ -12,6 +12,7 @@ from holdfast.cli.screen import Screen
 from holdfast.client.spans import join_spans
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
+from holdfast.run.texts.figures import pluralize
 from holdfast.settings import load_otlp_headers
 from holdfast.trace.spans import otlp
 from holdfast.trace.spans.tree import span_tree
@@ -72,7 +73,7 @@ async def trace(
         tree = await join_spans((await options.connect()).client, read, reasoning=reasoning)
     if send is not None:
         await _send(tree, send, content=content)
-        screen.tell(f"{len(tree.spans)} spans of {read.run_id} are at {send}")
+        screen.tell(f"{pluralize(len(tree.spans), 'span')} of {read.run_id} sent to {send}")
         return
     match form:
         case Form.TREE:

@@ -15,6 +15,7 @@ from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.limits import table
 from holdfast.run.limits.table import LIMITS, LimitRow
+from holdfast.run.texts.figures import pluralize
 
 LimitsT = TypeVar("LimitsT", bound=Limits)
 LimitT = TypeVar("LimitT", float, Decimal)
@@ -71,7 +72,9 @@ def check_next_call(budget: Limits, ledger: Ledger) -> Shortfall | None:
         if limit is None or used is None or then is None:
             continue
         if used < limit < then:
-            detail = f"{used} {row.unit} were used, the latest call took {then - used} of them"
+            detail = (
+                f"{pluralize(used, row.unit)} used, the latest call took {then - used} of them"
+            )
             return Shortfall(row.name, _build_stop(StopReason.LIMIT_AHEAD, row, limit, detail))
     return None
 
@@ -89,7 +92,7 @@ def too_many_calls(budget: Limits, ledger: Ledger, count: int, drafts: int = 0) 
         StopReason.LIMIT_AHEAD,
         table.CALLS,
         budget.max_tool_calls,
-        f"{ledger.all_calls} calls of tools, and the model asked for {count} more",
+        f"{pluralize(ledger.all_calls, table.CALLS.unit)}, and the model asked for {count} more",
     )
 
 
@@ -218,7 +221,7 @@ def split(budget: Budget, parts: int) -> Budget | Stop:
             continue
         shares[row.name] = _split_rest(limit, 0, parts)
         if limit and not shares[row.name]:
-            detail = f"{limit} {row.unit} are left"
+            detail = f"{pluralize(limit, row.unit)} left"
             return _build_stop(StopReason.LIMIT_TOO_SMALL, row, limit, detail, parts)
     return budget.copy_with(shares)
 
@@ -261,7 +264,7 @@ def _check_amount(row: LimitRow, budget: Limits, ledger: Ledger) -> Stop | None:
         return _build_stop(StopReason.LIMIT_UNKEEPABLE, row, limit, row.unknown)
     if _split_rest(limit, used) > 0:
         return None
-    return _build_stop(StopReason.LIMIT_REACHED, row, limit, f"{used} {row.unit}")
+    return _build_stop(StopReason.LIMIT_REACHED, row, limit, pluralize(used, row.unit))
 
 
 def _read_limit(budget: Limits, row: LimitRow) -> int | Decimal | None:

@@ -4,6 +4,7 @@ from holdfast.contracts.base import digest
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.calls import AnyCall, ToolCall, ToolResult
 from holdfast.contracts.stops import Stop, StopReason
+from holdfast.run.texts.figures import pluralize
 
 MAX_CYCLE_CALLS = 6
 """Calls: a run that goes round in a longer circle is ended by its other limits."""
@@ -74,6 +75,6 @@ def check_failures(budget: Limits, ledger: Ledger) -> Stop | None:
         return None
     return Stop.because(
         StopReason.FAILURES_IN_A_ROW,
-        f"{ledger.failures_in_a_row} calls failed in a row",
+        f"{pluralize(ledger.failures_in_a_row, 'call')} failed in a row",
         most=budget.max_consecutive_failures,
     )

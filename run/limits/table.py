@@ -25,9 +25,9 @@ class LimitRow:
     """
     One limit of a run. What ends a run, what its parts get and what they cost it follow from here.
 
-    `used` reads from a ledger how many `unit` were used, null where nobody knows, and `unknown`
-    says why not: of what models use, with a reply or without. `otherwise` is what to do if not to
-    raise it.
+    `used` reads from a ledger how much was used, each a `unit`, null where nobody knows, and
+    `unknown` says why not: of what models use, with a reply or without. `otherwise` is what to do
+    if not to raise it.
     """
 
     name: str
@@ -46,7 +46,7 @@ _UNCOUNTED = "a model that was used doesn't say how much it used"
 _UNPRICED = "a model or hosted tool that was used has no known price"
 
 CALLS = LimitRow(
-    "max_tool_calls", "rest", "split the task", "calls of tools", lambda ledger: ledger.all_calls
+    "max_tool_calls", "rest", "split the task", "tool call", lambda ledger: ledger.all_calls
 )
 PARALLEL_CALLS = LimitRow(
     "max_parallel_calls", "same", "switch parallel_calls off in the agent's settings"
@@ -55,12 +55,12 @@ MODEL_RETRIES = LimitRow("max_model_retries", "same", "with another model")
 WALL_TIME = LimitRow("max_wall_time", "time", "split the task")
 
 LIMITS: tuple[LimitRow, ...] = (
-    LimitRow("max_steps", "rest", "split the task", "model calls", lambda ledger: ledger.steps),
+    LimitRow("max_steps", "rest", "split the task", "model call", lambda ledger: ledger.steps),
     LimitRow(
         "max_tokens",
         "rest",
         "split the task",
-        "tokens",
+        "token",
         _read_tokens(lambda usage: usage.total_tokens),
         _UNCOUNTED,
     ),
@@ -68,7 +68,7 @@ LIMITS: tuple[LimitRow, ...] = (
         "max_input_tokens",
         "rest",
         "lower the agent's max_context_bytes",
-        "input tokens",
+        "input token",
         _read_tokens(lambda usage: usage.input_tokens),
         _UNCOUNTED,
     ),
@@ -76,7 +76,7 @@ LIMITS: tuple[LimitRow, ...] = (
         "max_output_tokens",
         "rest",
         "ask for less to be written",
-        "output tokens",
+        "output token",
         _read_tokens(lambda usage: usage.output_tokens),
         _UNCOUNTED,
     ),
@@ -84,7 +84,7 @@ LIMITS: tuple[LimitRow, ...] = (
         "max_cost",
         "rest",
         "with a cheaper model",
-        "US dollars",
+        "US dollar",
         lambda ledger: ledger.cost,
         _UNPRICED,
     ),
@@ -92,7 +92,7 @@ LIMITS: tuple[LimitRow, ...] = (
         "max_result_chars",
         "rest",
         "have tools answer with less",
-        "characters of results",
+        "result character",
         lambda ledger: ledger.result_chars,
     ),
     CALLS,

@@ -32,6 +32,7 @@ from holdfast.run import gates, parts, turns, verdicts
 from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.limits import budgets
 from holdfast.run.sessions import seen
+from holdfast.run.texts.figures import pluralize
 from holdfast.run.transcript import append_items, halt, measure_context
 
 _MAX_STEPS = 1_000_000
@@ -128,7 +129,8 @@ def _find_no_room(session: SessionState, message: MessageSignal, actor: str) -> 
     ):
         return None
     return (
-        f"{len(waiting)} messages with {held:,} bytes of {len(actors - {actor})} people wait, and "
+        f"{pluralize(len(waiting), 'message')} with {held:,} bytes waiting, of "
+        f"{pluralize(len(actors - {actor}), 'sender')}, and "
         f"{MAX_WAITING_MESSAGES} with {MAX_WAITING_BYTES:,} of {MAX_EARLIER_ACTORS} may: send it "
         "again when one is answered"
     )

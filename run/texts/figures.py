@@ -40,7 +40,7 @@ def dollars(amount: Decimal | None) -> str:
     return f"${amount:.4f}" if amount else "$0"
 
 
-def pluralize(number: int, noun: str) -> str:
+def pluralize(number: int | Decimal, noun: str) -> str:
     """Write how many there are of something: `1 token`, `2 tokens`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 

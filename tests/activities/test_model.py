@@ -166,7 +166,7 @@ async def test_a_model_that_calls_all_the_same_is_not_heeded() -> None:
     assert [part.kind for part in reply.parts] == ["text"]
     assert reply.notes == (
         "slow today",
-        "2 calls were left out: the model was asked for words alone",
+        "2 calls left out: the model was asked for words alone",
     )
     assert reply.provider_state == {"container_id": "x"}
 

@@ -155,7 +155,7 @@ async def test_words_are_bounded_in_bytes(memory_runs: MemoryRuns, tmp_path: Pat
     heard = [item for item in transcript.items if getattr(item, "origin", "") == "steer"]
     assert result.answer == "done"
     assert len(heard) == 4
-    assert all("4 messages with 96,008 bytes wait for the model" in one for one in refusals)
+    assert all("4 messages with 96,008 bytes waiting for the model" in one for one in refusals)
 
 
 async def test_a_large_message_is_not_even_read(memory_runs: MemoryRuns, tmp_path: Path) -> None:

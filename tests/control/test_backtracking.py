@@ -102,7 +102,7 @@ async def test_the_next_plan_knows_what_failed_and_why(memory_runs: MemoryRuns) 
     assert result.answer == "good"
     assert "approach 1" in shown[4]
     assert "acceptance checks failed: good: bad 1 isn't good" in shown[4]
-    assert "1 calls succeeded" in shown[4]
+    assert "1 call succeeded" in shown[4]
     assert "nothing at room 1" in shown[3]
     for later in range(4, 10):
         assert "nothing at room 1" not in shown[later]

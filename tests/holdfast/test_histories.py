@@ -158,7 +158,7 @@ def test_what_no_worker_has_taken_replays(
     file.write_text(render_export([Written().history]))
 
     assert main.run(["replay", str(file)]) == 0
-    assert "1 events, the same decisions" in capsys.readouterr().out
+    assert "1 event, the same decisions" in capsys.readouterr().out
 
 
 def encrypted(history: WorkflowHistory) -> WorkflowHistory:

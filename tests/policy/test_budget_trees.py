@@ -209,18 +209,18 @@ def test_a_share_is_an_equal_part_rounded_down(
 @pytest.mark.parametrize(
     ("limit", "parts", "reason", "detail"),
     [
-        ({"max_steps": 3}, 4, "max_steps (3) can't be shared by 4", "3 model calls are left"),
+        ({"max_steps": 3}, 4, "max_steps (3) can't be shared by 4", "3 model calls left"),
         (
             {"max_tool_calls": 1},
             2,
             "max_tool_calls (1) can't be shared by 2",
-            "1 calls of tools are left",
+            "1 tool call left",
         ),
         (
             {"max_cost": 0.000000001},
             2,
             "max_cost (1E-9) can't be shared by 2",
-            "1E-9 US dollars are left",
+            "1E-9 US dollars left",
         ),
     ],
 )

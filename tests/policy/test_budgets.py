@@ -120,7 +120,7 @@ def test_a_limit_that_isnt_set_doesnt_stop(limit: str) -> None:
     [
         ("max_steps", Ledger(steps=3), 0, "3 model calls", "larger max_steps, or split"),
         ("max_tokens", Ledger(usage=tokens(100, 0)), 0, "100 tokens", "larger max_tokens, or"),
-        ("max_cost", Ledger(usage=cost("1")), 0, "1 US dollars", "with a cheaper model"),
+        ("max_cost", Ledger(usage=cost("1")), 0, "1 US dollar", "with a cheaper model"),
         (
             "max_cost",
             Ledger(usage=cost(None)),
@@ -147,7 +147,7 @@ def test_a_limit_that_isnt_set_doesnt_stop(limit: str) -> None:
             "max_result_chars",
             Ledger(result_chars=10**9),
             0,
-            "1000000000 characters of results",
+            "1000000000 result characters",
             "have tools answer with less",
         ),
     ],
@@ -260,7 +260,7 @@ def test_a_reservation_is_explained() -> None:
         "max_tokens",
         Stop(
             reason="max_tokens (29) would be exceeded",
-            detail="15 tokens were used, the latest call took 15 of them",
+            detail="15 tokens used, the latest call took 15 of them",
             next_safe_action="start a run with a larger max_tokens, or split the task",
         ),
     )
@@ -290,9 +290,9 @@ def test_a_budget_is_exceeded_by_less_than_one_call(limit: int, calls: list[Call
             3,
             3,
             "max_tool_calls (5) would be exceeded",
-            "3 calls of tools, and the model asked for 3 more",
+            "3 tool calls, and the model asked for 3 more",
         ),
-        ({"max_tool_calls": 5}, 5, 1, "max_tool_calls (5) reached", "5 calls of tools"),
+        ({"max_tool_calls": 5}, 5, 1, "max_tool_calls (5) reached", "5 tool calls"),
         ({"max_tool_calls": 5}, 5, 0, None, ""),
         ({"max_parallel_calls": 2}, 99, 2, None, ""),
         (

@@ -121,7 +121,7 @@ async def test_parts_work_beside_each_other(runs: Runs, tmp_path: Path) -> None:
     [
         (5, "completed", 5, ""),
         (4, "stopped", 3, "subtask 1 (one): max_steps (1) reached"),
-        (2, "stopped", 1, "2 subtasks are planned, but max_steps (1) can't be shared by 2"),
+        (2, "stopped", 1, "2 subtasks planned, but max_steps (1) can't be shared by 2"),
     ],
 )
 async def test_all_parts_together_keep_to_the_budget(

@@ -241,7 +241,7 @@ def test_an_approach_came_as_far_as_it_did_itself(*, held: bool) -> None:
     )
 
     assert escalations.describe_approach(state, "it failed").partial_progress == (
-        f"1 calls succeeded; it said at last: {WITHHELD if held else 'second'}"
+        f"1 call succeeded; it said at last: {WITHHELD if held else 'second'}"
     )
 
 

@@ -6,6 +6,7 @@ from holdfast import Agent, App, Budget, HostedTool
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.run import RunResult
+from holdfast.run.texts.figures import pluralize
 from tests.adapters.provider_server import ProviderServer
 from tests.memory.runs import MemoryRuns
 from tests.running import AnyRuns
@@ -75,7 +76,7 @@ async def test_a_run_ends_when_hosted_calls_have_used_up_its_limit(
 
     assert result.stop is not None
     assert (result.status, result.stop.reason) == ("stopped", "max_tool_calls (1) reached")
-    assert result.stop.detail == f"{searches} calls of tools"
+    assert result.stop.detail == pluralize(searches, "tool call")
     assert (usage.hosted_calls, usage.tool_calls) == (searches, 0)
     assert len(provider.requests) == 1
 
