@@ -243,7 +243,9 @@ class ModelCall(Contract):
     stream: bool = Field(default=False, exclude_if=not_)
     tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
     left: Budget | None = Field(default=None, exclude_if=lambda value: value is None)
-    reserved: CallUsage = Field(default=CallUsage(), exclude_if=lambda used: used == CallUsage())
+    reserved: CallUsage = Field(
+        default_factory=lambda: _NOTHING_USED, exclude_if=lambda used: used == _NOTHING_USED
+    )
 
     @field_serializer("reserved", when_used="json")
     def _write_figures(self, reserved: CallUsage) -> JsonObject:
@@ -335,7 +337,9 @@ class ModelReply(Contract):
     output: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     objections: tuple[str, ...] = Field(default=(), exclude_if=not_)
     notes: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    usage: CallUsage = Field(default=_NOTHING_USED, exclude_if=lambda used: used == _NOTHING_USED)
+    usage: CallUsage = Field(
+        default_factory=lambda: _NOTHING_USED, exclude_if=lambda used: used == _NOTHING_USED
+    )
     failed_usage: CallUsage | None = Field(default=None, exclude_if=not_)
     model: str
     provider_state: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
