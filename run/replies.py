@@ -1,5 +1,6 @@
 """What a model's reply, or its failure, means for the run. Pure."""
 
+import string
 from datetime import datetime
 from typing import NamedTuple
 
@@ -8,7 +9,6 @@ from holdfast.contracts.bounds import MAX_HOSTED_LINES, MAX_NOTE_CHARS, MAX_NOTE
 from holdfast.contracts.calls import AnyCall
 from holdfast.contracts.control import ModelAttempt
 from holdfast.contracts.model import ModelReply, StopCause
-from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
@@ -20,8 +20,10 @@ from holdfast.run.limits import budgets, loop_detection, routing
 from holdfast.run.texts.figures import pluralize
 from holdfast.run.transcript import append_items, halt
 
-PLAIN_ID = Pattern(r"[\w.:|=+-]{1,200}")
+_ID_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_.:|=+-")
 """Ids of calls become parts of keys and paths, where a slash would mean something."""
+
+_MAX_ID_CHARS = 200
 
 CACHED_FROM_TURN = 3
 """The turn by which a provider's cache holds what every turn begins with."""
@@ -151,14 +153,19 @@ def _assign_unique_ids(
     marks, seen = list(state.call_marks), set(state.call_marks)
     apart: list[AnyCall] = []
     for place, call in enumerate(calls, start=1):
-        known = PLAIN_ID.fits(call.call_id)
-        fresh = call.call_id if known else f"call-{state.turns_taken + 1}-{place}"
+        known = call.call_id if is_plain_id(call.call_id) else ""
+        fresh = known or f"call-{state.turns_taken + 1}-{place}"
         while (mark := digest(fresh)[:8]) in seen:
             fresh = f"{fresh}-{state.turns_taken + 1}-{place}"
         marks.append(mark)
         seen.add(mark)
         apart.append(call.with_(call_id=fresh))
     return tuple(apart), tuple(marks)
+
+
+def is_plain_id(call_id: str) -> bool:
+    """Whether an id of a call stays as it is. No pattern, which would wait for other threads."""
+    return 0 < len(call_id) <= _MAX_ID_CHARS and _ID_CHARACTERS.issuperset(call_id)
 
 
 def _take_calls(state: RunState, calls: tuple[AnyCall, ...], now: datetime) -> RunState:

@@ -7,7 +7,7 @@ from holdfast.contracts.bounds import MAX_RUN_ID_CHARS
 from holdfast.contracts.guardrails import GUARDRAIL_NAME_PATTERN
 from holdfast.contracts.patterns import is_run_id
 from holdfast.run.delegation import part_ids
-from holdfast.run.replies import PLAIN_ID
+from holdfast.run.replies import is_plain_id
 from tests.builders import FIRST, a_state
 
 RUN_IDS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._:\-]{0,127}", fullmatch=True)
@@ -37,7 +37,7 @@ def test_a_command_is_known_by_its_call(guardrail: str, number: int) -> None:
     """A guardrail's command has the name of no call that a model can make."""
     call_id = part_ids.name_command(guardrail, number)
     assert part_ids.find_commanding_guardrail(call_id) == guardrail
-    assert not PLAIN_ID.fits(call_id)  # or a model could name a call so
+    assert not is_plain_id(call_id)  # or a model could name a call so
 
 
 def test_a_long_name_is_left_out_of_the_ids_of_parts() -> None:
