@@ -155,7 +155,7 @@ async def run_worker(
             task_queue=task_queue,
             workflows=[AgentRun, AgentSession],
             activities=build_activities(app, found, around, transcripts, has_sandbox=flaw is None),
-            workflow_runner=runner.RUNNER,
+            workflow_runner=runner.build_runner(client.data_converter),
             interceptors=[
                 *build_interceptors(around.redactor),
                 TranscriptInterceptor(transcripts),

@@ -1,7 +1,7 @@
 """How workflow code is run, and run again: for as long as it takes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -11,10 +11,15 @@ from types import TracebackType
 from typing import cast
 
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
-from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.converter import SerializationContext, StorageDriverStoreContext
+from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
+    SerializationContext,
+    StorageDriverStoreContext,
+    WorkflowSerializationContext,
+)
 from temporalio.worker import (
     Replayer,
     UnsandboxedWorkflowRunner,
@@ -36,16 +41,21 @@ UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it a
 
 
 class OrderedRunner(WorkflowRunner):
-    """Runs workflows as another runner does, and has them hear of events in their order."""
+    """
+    Runs workflows as another runner does, and has them hear of events in their order.
 
-    def __init__(self, inner: WorkflowRunner) -> None:
+    Where no converter *heeds contexts* the SDK is given none, of which it builds 27 a step.
+    """
+
+    def __init__(self, inner: WorkflowRunner, *, heeds_contexts: bool = True) -> None:
         self._inner = inner
+        self._heeds_contexts = heeds_contexts
 
     def prepare_workflow(self, defn: Definition) -> None:
         self._inner.prepare_workflow(defn)
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        return _OrderedInstance(det, self._inner)
+        return _OrderedInstance(det, self._inner, heeds_contexts=self._heeds_contexts)
 
     def set_worker_level_failure_exception_types(
         self, types: Sequence[type[BaseException]]
@@ -56,7 +66,10 @@ class OrderedRunner(WorkflowRunner):
 class _OrderedInstance(WorkflowInstance):
     """A workflow that is given the jobs of an activation in several, or later."""
 
-    def __init__(self, det: WorkflowInstanceDetails, runner: WorkflowRunner) -> None:
+    def __init__(
+        self, det: WorkflowInstanceDetails, runner: WorkflowRunner, *, heeds_contexts: bool
+    ) -> None:
+        self._heeds_contexts = heeds_contexts
         self._order = EventOrder()
         theirs = cast("Mapping[str, Callable[..., object]]", det.extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
         functions = {
@@ -85,11 +98,9 @@ class _OrderedInstance(WorkflowInstance):
     def _activate_in_order(
         self, act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]
     ) -> WorkflowActivationCompletion:
-        whole = WorkflowActivationCompletion()
-        whole.successful.SetInParent()
+        parts = list[WorkflowActivationCompletion]()
         if self._order.must_refuse_updates():
-            refused = [job for job in jobs if job.HasField("do_update")]
-            whole.successful.commands.extend(map(_build_refusal, refused))
+            parts.append(_build_refusals(job for job in jobs if job.HasField("do_update")))
             jobs = [job for job in jobs if not job.HasField("do_update")]
         self._order.arrive(jobs, act.history_length)
         at_once = [job for job in jobs if kind_of(job) in AT_ONCE]
@@ -104,14 +115,20 @@ class _OrderedInstance(WorkflowInstance):
             for command in filter(self._order.is_late, list(part.successful.commands)):
                 part.successful.commands.remove(command)
             self._order.note(part.successful.commands)
-            whole.successful.MergeFrom(part.successful)
+            parts.append(part)
             if any(command.WhichOneof("variant") in ENDS for command in part.successful.commands):
                 break
+        whole = parts[0] if parts else WorkflowActivationCompletion()
+        whole.successful.SetInParent()
+        for part in parts[1:]:
+            whole.successful.MergeFrom(part.successful)
         return whole
 
     def get_serialization_context(
         self, command_info: CommandInfo | None
     ) -> SerializationContext | None:
+        if not self._heeds_contexts:
+            return None
         return self._inner.get_serialization_context(command_info)
 
     def get_external_store_context(
@@ -143,12 +160,15 @@ def _build_activation(
     return part
 
 
-def _build_refusal(job: WorkflowActivationJob) -> WorkflowCommand:
-    command = WorkflowCommand()
-    command.update_response.protocol_instance_id = job.do_update.protocol_instance_id
-    command.update_response.rejected.message = UPDATE_REFUSAL
-    command.update_response.rejected.application_failure_info.type = "Busy"
-    return command
+def _build_refusals(jobs: Iterable[WorkflowActivationJob]) -> WorkflowActivationCompletion:
+    refused = WorkflowActivationCompletion()
+    refused.successful.SetInParent()
+    for job in jobs:
+        response = refused.successful.commands.add().update_response
+        response.protocol_instance_id = job.do_update.protocol_instance_id
+        response.rejected.message = UPDATE_REFUSAL
+        response.rejected.application_failure_info.type = "Busy"
+    return refused
 
 
 RUNNER = OrderedRunner(UnsandboxedWorkflowRunner())
@@ -158,6 +178,24 @@ No sandbox: it looks for non-determinism while runs work, at a quarter of the wo
 The figures are in docs/performance.md. The linter bans clocks, chance and I/O in this code,
 imports are checked, and the tests replay in the sandbox.
 """
+
+
+def build_runner(converter: DataConverter) -> WorkflowRunner:
+    """Return what runs workflows, without a sandbox either, for a client with this converter."""
+    contexts = (
+        WorkflowSerializationContext(namespace="", workflow_id=""),
+        ActivitySerializationContext(
+            namespace="",
+            workflow_id="",
+            workflow_type="",
+            activity_type="",
+            activity_id="",
+            activity_task_queue="",
+            is_local=False,
+        ),
+    )
+    heeds_contexts = any(converter.with_context(one) is not converter for one in contexts)
+    return OrderedRunner(UnsandboxedWorkflowRunner(), heeds_contexts=heeds_contexts)
 
 
 SHUTDOWN_TIMEOUT = timedelta(seconds=25)

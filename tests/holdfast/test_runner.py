@@ -1,17 +1,49 @@
-"""A worker ends when its block does, whatever the SDK makes of it."""
+"""How runs are run: a worker ends when its block does, and the SDK makes nothing for nobody."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import Self
 from uuid import uuid4
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 from structlog.testing import capture_logs
+from temporalio.api.common.v1 import Payload
+from temporalio.bridge.proto.workflow_activation import InitializeWorkflow
 from temporalio.client import Client
+from temporalio.converter import (
+    DataConverter,
+    PayloadCodec,
+    SerializationContext,
+    WithSerializationContext,
+    WorkflowSerializationContext,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from holdfast import runner
+from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.workflows.payloads import data_converter
 from holdfast.workflows.switches import HoldfastSwitches
+from tests.memory.instances import NAMESPACE, Beginning, build_instance
+
+
+class HeedingCodec(PayloadCodec, WithSerializationContext):
+    """Writes otherwise for each run, as one does that has a key for each."""
+
+    def __init__(self, context: SerializationContext | None = None) -> None:
+        self._context = context
+
+    def with_context(self, context: SerializationContext) -> Self:
+        return type(self)(context)
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [*payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [*payloads]
 
 
 @pytest.fixture
@@ -52,3 +84,25 @@ async def test_who_fails_while_a_worker_works_is_told_why(worker: Worker) -> Non
             raise ApplicationError("no more")
 
     assert worker.is_shutdown
+
+
+@pytest.mark.parametrize(
+    ("converter", "context"),
+    [
+        pytest.param(data_converter, None, id="nobody heeds it"),
+        pytest.param(
+            replace(data_converter, payload_codec=HeedingCodec()),
+            WorkflowSerializationContext(namespace=NAMESPACE, workflow_id="R"),
+            id="a codec heeds it",
+        ),
+    ],
+)
+async def test_who_heeds_contexts_is_given_them(
+    converter: DataConverter, context: SerializationContext | None
+) -> None:
+    """What a payload belongs to is told to a codec that writes otherwise for each run."""
+    init = InitializeWorkflow(workflow_type=WORKFLOW_TYPE, workflow_id="R")
+    beginning = Beginning(init=init, run_id="execution", queue="queue", at=Timestamp())
+    instance = build_instance(beginning, runner.build_runner(converter))
+
+    assert instance.get_serialization_context(None) == context

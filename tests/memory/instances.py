@@ -18,7 +18,7 @@ from temporalio.converter import (
     decode_search_attributes,
     decode_typed_search_attributes,
 )
-from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
+from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 from temporalio.workflow import Info, ParentInfo
 from temporalio.workflow import _Definition as Definition
 
@@ -57,7 +57,7 @@ class WorkflowTaskFailed(AssertionError):
     """A workflow task failed: on a server it would be tried again for ever."""
 
 
-def build_instance(beginning: Beginning) -> WorkflowInstance:
+def build_instance(beginning: Beginning, runner: WorkflowRunner = RUNNER) -> WorkflowInstance:
     """Build a run, or a session, that has heard nothing yet."""
     is_session = beginning.init.workflow_type == SESSION_WORKFLOW_TYPE
     definition = Definition.must_from_class(AgentSession if is_session else AgentRun)
@@ -65,7 +65,7 @@ def build_instance(beginning: Beginning) -> WorkflowInstance:
         "__temporal_get_metric_meter": lambda: MetricMeter.noop,
         "__temporal_assert_local_activity_valid": _accept,
     }
-    return RUNNER.create_instance(
+    return runner.create_instance(
         WorkflowInstanceDetails(
             payload_converter_factory=data_converter.payload_converter_class,
             failure_converter_class=data_converter.failure_converter_class,
