@@ -171,18 +171,18 @@ class PolicyActivities:
         given = asked.approvals if asked.execution == execution else ()
         reviewed = (record for review in asked.reviews for record in review.approvals)
         trust = await self._trust(set(), (*given, *reviewed))
-        known = _CurrentFacts(
-            await self._switchboard.current(), trust.issuers, await self._basis(clock.now())
-        )
+        switches, basis = await self._switchboard.current(), await self._basis(clock.now())
+        known = _CurrentFacts(switches, trust.issuers, basis)
         asked = asked.with_(approvals=given, now=clock.now())
         rulings, room = list[Ruling](), MAX_DEFAULT_ARGUMENTS_BYTES - asked.filled_bytes
         for call in asked.calls:
+            if rulings:
+                await asyncio.sleep(0)  # other runs' heartbeats, where many calls take long
             ruling = self._rule_or_refuse(asked, call, known)
             if isinstance(ruling, Decided) and ruling.filled:
                 room -= size(ruling.filled)
                 ruling = ruling if room >= 0 else _refuse_arguments(call, TOO_MUCH_LEFT_OUT)
             rulings.append(ruling)
-            await asyncio.sleep(0)  # other runs' heartbeats, where many calls take long together
         return Rulings(
             rulings=fit_into_payload(tuple(rulings)),
             trust=asked.trust,

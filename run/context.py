@@ -191,10 +191,13 @@ def nears_window(tokens: int, window: int | None) -> bool:
 
 def fit_results(results: tuple[ToolResult, ...], max_bytes: int) -> tuple[ToolResult, ...]:
     """Return the results of a turn, those beyond *max_bytes* cut: a turn is one payload."""
+    sizes = tuple(map(bounds.size, results))
+    if sum(sizes) <= max_bytes:
+        return results
     kept = [_minimize(result) for result in results]
     left = max_bytes - sum(map(bounds.size, kept))
     for place, result in enumerate(results):
-        if (more := bounds.size(result) - bounds.size(kept[place])) <= left:
+        if (more := sizes[place] - bounds.size(kept[place])) <= left:
             kept[place] = result
             left -= more
     return tuple(kept)

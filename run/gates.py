@@ -88,9 +88,12 @@ def text_of_call(state: RunState, call_id: str) -> str:
 
 def select_call_checks(state: RunState, batch: Iterable[CallState]) -> tuple[GuardrailCheck, ...]:
     """Say who looks at calls that were allowed, right before they run."""
+    specs = [spec for spec in state.agent.guardrails if spec.layer == "pre_execution"]
+    if not specs:
+        return ()
     calls = tuple((_build_subject(one), _tools(one)) for one in batch if not one.guarded)
     return _build_checks(
-        (spec for spec in state.agent.guardrails if spec.layer == "pre_execution"),
+        specs,
         lambda spec: tuple(
             one
             for one, tools in calls

@@ -303,7 +303,8 @@ def drop_private_keys(provider_state: JsonObject) -> JsonObject:
 
 def charge(state: RunState, reply: ModelReply) -> RunState:
     """Count what a reply used, and what the attempts before it did."""
-    state = charge_failed_usage(state, reply.failed_usage or CallUsage())
+    if reply.failed_usage is not None:
+        state = charge_failed_usage(state, reply.failed_usage)
     hosted = sum(part.kind == "hosted_call" for part in reply.parts)
     ledger = budgets.after_model_call(state.ledger, reply.usage)
     ledger = ledger.with_(hosted_calls=ledger.hosted_calls + hosted)

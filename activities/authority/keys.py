@@ -78,6 +78,8 @@ class Keys:
 
     async def find_issuers(self, claims: AbstractSet[KeyClaim]) -> tuple[TrustedIssuer, ...]:
         """Return all issuers, those of the keys that somebody claims to have used with keys."""
+        if not claims:
+            return tuple(TrustedIssuer(source.issuer, ()) for source in self._sources)
         found = await asyncio.gather(*(_read_issuer(source, claims) for source in self._sources))
         return tuple(found)
 

@@ -299,6 +299,8 @@ def _split_rest(
 
     Nothing is left where more was used than might be: providers count their own calls.
     """
+    if isinstance(limit, int) and isinstance(used, int):
+        return max(limit - used, 0) // parts
     part = max(Fraction(limit) - Fraction(used), Fraction(0)) / parts
     return int(part) if isinstance(limit, int) else Decimal(f"{int(part * 10**9)}e-9")
 
