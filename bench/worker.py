@@ -92,11 +92,19 @@ def _working(kind: str, client: Client, queue: str) -> AbstractAsyncContextManag
     return run_worker(client, app, task_queue=queue, cached_transcripts=cached)
 
 
+def _convert_for(kind: str, variant: str) -> DataConverter:
+    """Return what a worker of this kind converts payloads with, as `connect` gives it to ours."""
+    if kind != "raw":
+        from holdfast.workflows.payloads import data_converter
+
+        return data_converter
+    return pydantic_data_converter if variant == PYDANTIC else DataConverter.default
+
+
 async def _work(kind: str, address: str, queue: str, variant: str) -> None:
-    plain = kind == "raw" and variant != PYDANTIC
     client = await Client.connect(
         address,
-        data_converter=DataConverter.default if plain else pydantic_data_converter,
+        data_converter=_convert_for(kind, variant),
         plugins=[Change(VARIANTS[variant]())],
     )
     async with _working(kind, client, queue):

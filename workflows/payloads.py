@@ -14,7 +14,6 @@ from temporalio.contrib.pydantic import (
     PydanticPayloadConverter,
 )
 from temporalio.converter import (
-    CompositePayloadConverter,
     DataConverter,
     DefaultFailureConverter,
     PayloadCodec,
@@ -50,10 +49,10 @@ class BoundedJsonConverter(PydanticJSONPlainPayloadConverter):
             raise InvalidInput(f"a payload can't be read: {flaws[0]['msg']}") from None
 
 
-_CONVERTERS = tuple(
-    BoundedJsonConverter() if one.encoding == "json/plain" else one
-    for one in PydanticPayloadConverter().converters.values()
-)
+_CONVERTERS = {
+    encoding: BoundedJsonConverter() if one.encoding == "json/plain" else one
+    for encoding, one in PydanticPayloadConverter().converters.items()
+}
 """Of all runs together: each keeps how it reads a type, which takes a while to find out."""
 
 
@@ -65,7 +64,7 @@ class BoundedPayloadConverter(PydanticPayloadConverter):
     """
 
     def __init__(self) -> None:
-        CompositePayloadConverter.__init__(self, *_CONVERTERS)
+        self.converters = _CONVERTERS  # six times a step the SDK builds one anew
 
     def from_payloads(
         self, payloads: Sequence[Payload], type_hints: list[type] | None = None
