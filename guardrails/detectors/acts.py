@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import NamedTuple
 
-from holdfast.guardrails.detectors import grammar, verbs
+from holdfast.guardrails.detectors import grammar, verbs, vocabulary
 from holdfast.guardrails.detectors.reading import Text
 from holdfast.guardrails.detectors.verbs import Manner
 
@@ -16,10 +16,10 @@ _MAX_FACTORY = 12
 _MAX_FOR_EVER = 14
 """How far behind a verb it may say that it is for ever."""
 
-_ALONE = verbs.VERBS.keys() | verbs.DONE.keys() | verbs.NOMINALS
+_ALONE = verbs.VERBS.keys() | verbs.DONE.keys() | verbs.NOMINALS | {"rid", "factory"}
 _IN_TWO = {**verbs.PHRASES, **verbs.PARTED, **verbs.DONE_PHRASES}
 
-FIRST_WORDS = _ALONE | verbs.OVER | {first for first, *_ in _IN_TWO}
+FIRST_WORDS = _ALONE | verbs.OVER | verbs.RIDDING | {first for first, *_ in _IN_TWO}
 """Where none of these is, nothing is destroyed."""
 
 _WRITING = {first for first, *_ in _IN_TWO if first.startswith("writ")}
@@ -30,9 +30,12 @@ _PAIRED = {
 }
 _RARE = {first for first, other in _PAIRED if other == "of"}
 
+_RIDDING = rf"(?:{'|'.join(sorted(verbs.RIDDING))}) [a-z ]{{1,40}} of"
+
 BEGINNINGS = (
     (_ALONE | verbs.STEMS | _RARE, frozenset[str]()),
     ({first for first, _ in _PAIRED} - _RARE, {other for _, other in _PAIRED} - {"of"}),
+    ({_RIDDING}, frozenset[str]()),
     ((verbs.OVER | _WRITING) - _ALONE, frozenset({"over", "zeros", "zeroes"})),
 )
 """The same, and with which of others: who takes something must take it down, off or out."""
@@ -103,6 +106,8 @@ def find_act(text: Text, at: int) -> Act | None:
         begin += 2
     elif not _PARTICLES.isdisjoint(text.texts[begin : begin + 1]):
         begin += manner in _WITH_PARTICLE
+    if verb in verbs.RIDDING and (rid := _find_ridding(text, at)):
+        begin, manner = rid, Manner.REMOVING
     if manner is None and verb in verbs.OVER:
         begin, manner = _find_over(text, at), Manner.OVERWRITING
     if manner is None or (manner is Manner.DROPPING and _is_put(text, at)):
@@ -139,6 +144,13 @@ def find_done(text: Text, at: int) -> tuple[Manner, int] | None:
         if tuple(text.texts[at : at + len(phrase)]) == phrase:
             return manner, at + len(phrase)
     return (verbs.DONE[verb], at + 1) if verb in verbs.DONE else None
+
+
+def _find_ridding(text: Text, at: int) -> int:
+    """Return where it begins of what a store is rid: rid the CRM of dead leads; 0 for none."""
+    store = text.read_name(at + 1)
+    rid = text.texts[store.end : store.end + 1] == ["of"]
+    return store.end + 1 if rid and text.head(store) in vocabulary.STORES else 0
 
 
 def _find_over(text: Text, at: int) -> int:

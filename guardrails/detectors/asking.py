@@ -126,7 +126,12 @@ def _is_asked_where(text: Text, at: int) -> bool:
     further = range(at, min(len(text.words), at + MAX_LEAD))
     end = next((place for place in further if text.words[place].ends), at)
     asked = text.words[end + 1 : end + 1 + _MAX_WHERE]
-    short = any(word.mark == "?" for word in asked) and asked[0].text in grammar.INTERROGATIVES
+    short = any(word.mark == "?" for word in asked) and asked[0].text in {
+        "what",
+        "how",
+        "where",
+        "when",
+    }
     return text.words[end].mark == ":" and short
 
 
@@ -200,7 +205,7 @@ def _says_to_do_it(text: Text, at: int) -> bool:
 
 
 _ASKED_ABOUT = frozenset({"whether", "how", "why"})
-_MAX_WHERE = 2
+_MAX_WHERE = 5
 """How many words a question has that is about the sentence before it."""
 
 _SUGGESTION = ("how", "about")

@@ -9,7 +9,14 @@ from holdfast.guardrails.detectors.asking import begin_of, is_asked_for
 from holdfast.guardrails.detectors.losses import NAMED, PRONOUNS, Thing, is_lost
 from holdfast.guardrails.detectors.reading import Name, Text, are_several, read_text
 from holdfast.guardrails.detectors.verbs import DOING_AWAY, Manner
-from holdfast.guardrails.detectors.wishes import KEEPING, LEAVING, STAYING, find_left, find_wishes
+from holdfast.guardrails.detectors.wishes import (
+    KEEPING,
+    LEAVING,
+    STAYING,
+    find_left,
+    find_want,
+    find_wishes,
+)
 
 _MAX_WORDS = 14
 """How far behind a verb its objects are looked for."""
@@ -74,11 +81,21 @@ def _destroys(read: Text, at: int) -> bool:
     if act is not None and _is_done_to_much(read, at, act) and is_asked_for(read, at):
         return True
     word = read.texts[at]
+    if word == "factory" and _restores(read, at):
+        return True
     if word in verbs.NOMINALS and _destroys_by_name(read, at):
         return True
     if word in STAYING | KEEPING and _leaves_nothing(read, at):
         return True
     return _is_wanted_away(read, at)
+
+
+def _restores(read: Text, at: int) -> bool:
+    """Whether a device is to be what it was in the factory."""
+    begin = max(read.find_clause(at), at - _MAX_WORDS)
+    doing = [place for place in range(begin, at) if read.texts[place] in verbs.RESTORING]
+    behind = verbs.FACTORY.intersection(read.texts[at + 1 : at + 2])
+    return behind != frozenset() and doing != [] and is_asked_for(read, doing[0])
 
 
 def _requests(read: Text, begin: int, at: int) -> bool:
@@ -150,12 +167,28 @@ def _is_done_to_much(read: Text, verb: int, act: Act) -> bool:
     names = _read_names(read, act)
     if names and (read.texts[slice(*names[0])] in _TOOLS or _is_subject(read, names[0])):
         return False
-    if not names and (act.thorough or act.manner in DOING_AWAY) and read.words[verb].ends:
-        sentence = read.find_sentence(verb)
-        return _find_meant(read, verb, sentence) in _LEFT
+    if not names and (act.thorough or act.manner in DOING_AWAY):
+        return _is_meant_much(read, verb)
     shared = _read_places(read, names[-1].end) if names else ()
     things = (Thing(read, name, _read_places(read, name.end) or shared) for name in names)
     return any(is_lost(thing, act) or _stands_for_much(thing, verb, act) for thing in things)
+
+
+def _is_meant_much(read: Text, verb: int) -> bool:
+    """Whether a verb without an object is about much: old backups, delete."""
+    if read.texts[verb - 1] in grammar.AND and not read.words[verb - 2].is_over:
+        return False
+    if _is_last(read, verb):
+        sentence = read.find_sentence(verb)
+        if sentence and read.words[sentence - 1].mark == ":":
+            sentence = read.find_sentence(sentence - 1)
+        return _find_meant(read, verb, sentence) in _LEFT
+    return any(read.head(place) in vocabulary.STORES for place in _read_places(read, verb + 1))
+
+
+def _is_last(read: Text, at: int) -> bool:
+    """Whether a sentence is over with a word."""
+    return read.words[at].ends or at + 1 == len(read.words)
 
 
 def _is_subject(read: Text, name: Name) -> bool:
@@ -264,7 +297,9 @@ def _is_noun(read: Text, at: int) -> bool:
 
 def _is_wanted_away(read: Text, at: int) -> bool:
     """Whether somebody wants a thing gone: the verb stands behind it."""
-    done = find_done(read, at)
+    done, needed = find_done(read, at), find_want(read, at)
+    if needed is not None and read.texts[at] in verbs.VERBS:
+        return _is_one_lost(read, needed, Act(at, verbs.VERBS[read.texts[at]]), ())
     if done is None:
         return False
     manner, end = done
@@ -284,7 +319,7 @@ def _is_one_lost(read: Text, wanted: Name, act: Act, behind: tuple[Name, ...]) -
     """Whether nobody can bring back one of the things that somebody wants gone."""
     begin = wanted.begin
     while begin < wanted.end:
-        end = begin + 1 if read.texts[begin] in PRONOUNS else read.read_name(begin).end
+        end = max(read.read_name(begin).end, begin + (read.texts[begin] in PRONOUNS))
         name = Name(begin, min(end, wanted.end))
         places = _read_places(read, name.end) if name.end < wanted.end else ()
         inside = tuple(place for place in places if place.end <= wanted.end)

@@ -136,7 +136,9 @@ PUT_IN = list_words("under in at by for as even")
 
 SURE = list_words("sure certain ensure ensures see it so guarantee")
 
-BY_DOING = list_words("make prepare improve update change restore set move")
+BY_DOING = list_words(
+    "make prepare improve update change restore set move recover reclaim free save gain"
+)
 """What is done by doing something else: prepare them by erasing all data."""
 
 PROPOSING = list_words("say suggest propose vote recommend think guess rather time")
@@ -185,7 +187,7 @@ PAST_RUNS = list_words(
 )
 
 REPORTING = list_words(
-    "says said states stated claims claimed requires required mentions mentioned means wrote "
+    "say says said states stated claims claimed requires required mentions mentioned means wrote "
     "writes stipulates explains asked asks told thinks thought believes"
 )
 """Who does one of these passes on what others want."""

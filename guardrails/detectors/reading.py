@@ -86,7 +86,9 @@ class Text:
             return self.texts[at + 1 : at + 2] != [] and self.texts[at + 1] in grammar.FINITE
         if self.texts[at + 1 : at + 2] == ["times"]:
             return True
-        return word in _NAME_ENDS and not (word.endswith("ed") and before in grammar.ARTICLES)
+        return word in _NAME_ENDS and not (
+            word.endswith(("ed", "er")) and before in grammar.ARTICLES
+        )
 
     def read_name(self, at: int) -> Name:
         """Read a name: up to what leads to another, or to the end of the sentence."""

@@ -54,7 +54,7 @@ _BASES = {
         "decomm"
     ),
     Manner.OVERWRITING: "overwrite",
-    Manner.FORMATTING: "format reformat sanitize sanitise",
+    Manner.FORMATTING: "format reformat sanitize sanitise initialize initialise repartition",
     Manner.WITHDRAWING: "anonymize anonymise",
     Manner.REVOKING: (
         "cancel revoke close deactivate disable unsubscribe suspend expire invalidate"
@@ -139,7 +139,9 @@ VERBS = {
     },
 }
 
-PREFIXES = frozenset({"bulk", "mass", "hard", "force", "batch", "permanently", "auto"})
+PREFIXES = frozenset(
+    {"bulk", "mass", "hard", "force", "batch", "permanently", "auto", "crypto", "remote"}
+)
 """In front of a verb, with a hyphen: they are part of how it is done."""
 
 _PHRASES = {
@@ -174,7 +176,7 @@ _PARTED = {
         "tear down|shut down|shut off|switch off|turn off|power off|power down|spin down|"
         "take down|bring down|roll back|wind up|wind down|take offline"
     ),
-    Manner.EMPTYING: "clean out|clear out|zero out|make empty",
+    Manner.EMPTYING: "clean out|clear out|zero out|make empty|sweep clean",
     Manner.OVERWRITING: (
         "replace nothing|replace zeros|replace zeroes|replace blanks|replace blank|replace dummy|"
         "replace random|replace garbage|fill zeros|fill random|swap dummy"
@@ -209,6 +211,13 @@ DONE_PHRASES = {
     for verb, *rest in map(str.split, phrases.split("|"))
 }
 """The same of what takes several words: blown away, gotten rid of."""
+
+RIDDING = list_words("rid clean free relieve cleanse")
+"""Who does one of these to a store "of" something takes that away."""
+
+RESTORING = list_words("restore return bring set put revert roll reset")
+FACTORY = list_words("settings setting state defaults default condition image")
+"""What brings a device back to what the factory had, and so takes all from it."""
 
 BOOKING = list_words("schedule queue submit send book put")
 """Who does one of these with a thing "for deletion" has it deleted."""
@@ -245,7 +254,7 @@ DEFINITE = list_words("the this that her his their our my")
 REQUESTING = list_words("ask request want need demand")
 """Who does one of these with a deed wants it: I ask for the deletion of my data."""
 
-OVER = list_words("restore load import copy dump deploy")
+OVER = list_words("restore load import copy dump deploy save")
 """Behind these, what is lost stands behind "over": restore it over the database."""
 
 COMPLETE = list_words("remote full complete secure mass bulk total final factory")

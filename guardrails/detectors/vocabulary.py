@@ -93,9 +93,9 @@ RUN = BIG | _HOSTED
 """What is done to a part of one of these is done to much."""
 
 LARGE = _nouns(
-    "stock inventory sandbox queue store site website trail domain workspace inbox registry "
-    "vault balancer topic stack ledger album calendar history channel server fleet tenant "
-    "firewall gateway pipeline portal zone"
+    "branch deployment project dataset group stock inventory sandbox queue store site website "
+    "trail domain workspace inbox registry vault balancer topic stack ledger album calendar "
+    "history channel server fleet tenant firewall gateway pipeline portal zone"
 ) | list_words("data evidence footage correspondence paperwork metadata telemetry media software")
 """Of these one is enough where somebody is thorough about it."""
 
@@ -273,12 +273,12 @@ COMPOUNDS = _nouns(
 """Before these, a thing says what they belong to: the user interface."""
 
 AT_HOME = _nouns(
-    "tension hiccup headache pain stress anxiety bias prejudice boredom worry smell odour odor "
-    "weed guitar impossible garlic onion recipe flour egg lemon face tear smile grin nose mouth "
-    "hand hair floor counter kitchen dishwasher sink fridge oven cheese carrot chicken potato "
-    "cabbage plate dish glass sofa couch carpet whiteboard chalkboard garden lawn snow driveway "
-    "throat lung mind heart head competition argument death-star dragon monster castle villain "
-    "hero star planet"
+    "rose hedge leftovers tension hiccup headache pain stress anxiety bias prejudice boredom "
+    "worry smell odour odor weed guitar impossible garlic onion recipe flour egg lemon face tear "
+    "smile grin nose mouth hand hair floor counter kitchen dishwasher sink fridge oven cheese "
+    "carrot chicken potato cabbage plate dish glass sofa couch carpet whiteboard chalkboard "
+    "garden lawn snow driveway throat lung mind heart head competition argument death-star "
+    "dragon monster castle villain hero star planet"
 )
 """What is wiped, shredded and cleared without anybody's systems."""
 

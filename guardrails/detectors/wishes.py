@@ -26,6 +26,7 @@ _ASSURING = grammar.SURE | grammar.GLAD
 _DOUBTING = grammar.NEGATIONS | (grammar.STRONG_NEGATIONS - grammar.INSTEAD - {"without"})
 _ASKING = grammar.RELATIVES | grammar.SUBORDINATES | frozenset({"what", "how", "when", "where"})
 _WHATEVER = frozenset({"whatever", "everything", "anything", "all"})
+_NEEDING = frozenset({"need", "needs", "want", "wants", "require", "requires"})
 _GOING = frozenset({"go", "gone", "disappear", "vanish", "cease"})
 _DONE = frozenset(verbs.DONE) | {first for first, *_ in verbs.DONE_PHRASES}
 _SURELY = grammar.SURE | grammar.OBLIGING | {"that"}
@@ -62,6 +63,15 @@ def find_wishes(text: Text, at: int, last: int) -> Iterator[Name]:
             break
         begin = begin_of(text, joined)
         wanted = _read_wish(text, begin, at, last) or _share_wish(text, begin, first, at)
+
+
+def find_want(text: Text, at: int) -> Name | None:
+    """Return what needs a gerund at a place: the codes need deleting."""
+    begin = begin_of(text, at)
+    needs = at > begin + 1 and text.texts[at - 1] in _NEEDING and text.texts[at].endswith("ing")
+    if not needs or not _ends_phrase(text, at) or _is_in_doubt(read_lead(text, begin, at)):
+        return None
+    return None if is_quoted_talk(text, at) else Name(begin, at - 1)
 
 
 def _share_wish(text: Text, begin: int, first: int, at: int) -> Name | None:
@@ -179,7 +189,8 @@ def find_left(text: Text, at: int) -> Name | None:
         and behind[0] in {"any", "those", "these"}
     ):
         return Name(at + 1, at + 1)
-    if behind and behind[0] in {"no", "nothing"} and is_asked_for(text, at):
+    ordered = not lead.core or lead.core[-1] in grammar.VERBS_BEFORE | grammar.DOERS
+    if behind and behind[0] in {"no", "nothing"} and ordered and is_asked_for(text, at):
         return Name(at + 1, at + 1)
     return None
 

@@ -245,6 +245,15 @@ def test_sentences_are_told_apart(destructive: list[str], harmless: list[str]) -
         ("Wipe the tables after the import", True),
         ("Dispose of the records: how?", False),
         ("It's time we deleted the backups", True),
+        ("These logs need deleting", True),
+        ("These logs need sorting", False),
+        ("Old backups: delete", True),
+        ("Old backups: explain", False),
+        ("Restore the phones to factory settings", True),
+        ("Restore the photos of the factory", False),
+        ("Rid the CRM of dead leads", True),
+        ("Rid the text of long sentences", False),
+        ("Explain archive and delete", False),
     ],
 )
 def test_a_question_is_no_task(text: str, asks: bool) -> None:
