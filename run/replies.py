@@ -25,6 +25,9 @@ _ID_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_.:|=+-")
 
 _MAX_ID_CHARS = 200
 
+MAX_CALL_MARKS = 10_000
+"""So many ids of models are known again; what is called later has an id of ours."""
+
 CACHED_FROM_TURN = 3
 """The turn by which a provider's cache holds what every turn begins with."""
 
@@ -148,16 +151,21 @@ def _assign_unique_ids(
     Give a call whose id is odd, or that the run has seen before, an id of its own.
 
     Some servers number calls anew in each reply; an approval, a result or an idempotency key must
-    never be another call's, nor a draft's.
+    never be another call's, nor a draft's. Where no more are marked none is taken either: an id of
+    ours names the execution, the turn and the place, as no other does.
     """
     marks, seen = list(state.call_marks), set(state.call_marks)
     apart: list[AnyCall] = []
     for place, call in enumerate(calls, start=1):
-        known = call.call_id if is_plain_id(call.call_id) else ""
-        fresh = known or f"call-{state.turns_taken + 1}-{place}"
+        turn = state.turns_taken + 1
+        if full := len(marks) >= MAX_CALL_MARKS:
+            fresh = f"call-{digest(state.execution)[:8]}-{turn}-{place}"
+        else:
+            fresh = call.call_id if is_plain_id(call.call_id) else f"call-{turn}-{place}"
         while (mark := digest(fresh)[:8]) in seen:
-            fresh = f"{fresh}-{state.turns_taken + 1}-{place}"
-        marks.append(mark)
+            fresh = f"{fresh}-{turn}-{place}"
+        if not full:
+            marks.append(mark)
         seen.add(mark)
         apart.append(call.with_(call_id=fresh))
     return tuple(apart), tuple(marks)

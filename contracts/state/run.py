@@ -66,9 +66,10 @@ class RunState(Contract):
     the run that started this one. `output_schema` is the shape that its starter wants the answer
     in, whoever gives it.
 
-    `calls` are those of the current turn, `call_marks` the first 8 digits of the digest of each
-    call id of all executions; `journal` is what history doesn't tell yet. The run changes nothing
-    while `planning`, then only by what is `planned`; how far it is a model says in `progress`.
+    `calls` are those of the current turn, `call_marks` the first 8 digits of the digests of all
+    call ids that models chose, in any execution; `journal` is what history doesn't tell yet. The
+    run changes nothing while `planning`, then only by what is `planned`; how far it is a model
+    says in `progress`.
 
     Its `phase` is how far it is from its end.
     """

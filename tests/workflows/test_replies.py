@@ -308,3 +308,19 @@ def test_however_many_calls_there_were_an_id_is_looked_for_once() -> None:
 
     assert len(state.call_marks) == 2_200
     assert Mark.looks < 2_000
+
+
+def test_whatever_is_called_after_thousands_of_calls_has_an_id_of_ours() -> None:
+    """What is known of ids stays small; no id is another call's, whoever had it before."""
+    # SE-04
+    first = tuple(a_call(call_id=f"call_{number}", number=number) for number in range(2))
+    full = tuple(f"{number:08x}" for number in range(replies.MAX_CALL_MARKS - 1))
+    one = after(a_state().with_(call_marks=full), a_reply(*first))
+    two = replies.after_model(one.with_(calls=()), a_reply(*first), NOW)
+    elsewhere = replies.after_model(one.with_(calls=(), execution="another"), a_reply(*first), NOW)
+    ids = [call.call.call_id for state in (one, two, elsewhere) for call in state.calls]
+
+    assert len(two.call_marks) == len(one.call_marks) == replies.MAX_CALL_MARKS
+    assert ids[0] == "call_0"
+    assert len(set(ids)) == 6
+    assert not {"call_0", "call_1"} & set(ids[1:])
