@@ -124,10 +124,15 @@ class ConversationPage(Contract):
 
 
 class SessionReport(Contract):
-    """Answer to the query `session`; `usage` is that of all messages that are done."""
+    """
+    Answer to the query `session`; `usage` is that of all messages that are done.
+
+    It was `opened_with` one agent, and by a handoff another may have it now.
+    """
 
     session_id: str
     agent: str
+    opened_with: str
     tenant: str
     actor: str
     context: JsonObject

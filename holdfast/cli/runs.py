@@ -155,7 +155,7 @@ async def _go_on_from(run: str, given: _Given, limits: Budget | None, *, as_json
     """Try a run again, or fork it before a turn."""
     _check_id(given.id)
     holdfast = await options.connect()
-    earlier, queue = await _find_earlier(holdfast.run(run), forked=given.at is not None)
+    earlier, queue = await _find_earlier(holdfast.run(run), given.at)
     lineage = {"run_id": run, "first_execution_run_id": earlier.first_execution}
     brief = build(
         RunInput,
@@ -175,9 +175,9 @@ async def _go_on_from(run: str, given: _Given, limits: Budget | None, *, as_json
     await _follow(holdfast, started, queue, wait=given.wait, as_json=as_json)
 
 
-async def _find_earlier(run: Run, *, forked: bool) -> tuple[Trace, str]:
+async def _find_earlier(run: Run, at: int | None) -> tuple[Trace, str]:
     """
-    Return a run that may be tried again or forked, and its task queue.
+    Return a run that may be tried again, or forked *at* a turn, and its task queue.
 
     Raises HoldfastError for any other; the new run looks for itself when it begins.
     """
@@ -192,12 +192,18 @@ async def _find_earlier(run: Run, *, forked: bool) -> tuple[Trace, str]:
             f"run {run.id!r} goes on: wait for its end, or '{screen.command('cancel', run.id)}'"
         )
     trace = read_trace(await run.history())
-    if trace.status == "blocked" or (trace.status == "completed" and not forked):
+    if trace.status == "blocked" or (trace.status == "completed" and at is None):
         raise HoldfastError(
             f"run {run.id!r} is {trace.status}, and only what failed or was ended is tried again"
         )
     if trace.brief is None:
         raise HoldfastError(f"run {run.id!r} never began: its input can't be used")
+    taken = max((turn.number for turn in trace.turns if turn.is_step), default=0)
+    if at is not None and at > taken:
+        raise HoldfastError(
+            f"run {run.id!r} has no turn {at}: its models took {taken}, which "
+            f"'{screen.command('trace', run.id)}' shows"
+        )
     return trace, found.task_queue
 
 

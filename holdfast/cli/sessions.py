@@ -23,6 +23,7 @@ from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.messages import ConversationTurn
 from holdfast.contracts.texts import shorten
+from holdfast.run.sessions.messages import describe_other_agent
 from holdfast.run.texts.figures import moment
 from holdfast.trace.words import short
 
@@ -66,7 +67,7 @@ async def chat(
     ]
     comes_back = " ".join((screen.command("chat", agent), *words))
     if session is not None:
-        await _show_earlier(holdfast, talk)
+        await _show_earlier(holdfast, talk, agent)
     leaving = f"{talk.id} stays open: '{comes_back}' comes back to it"
     talking = Chat(holdfast, talk)
     talking.has_begun = session is not None
@@ -234,14 +235,21 @@ class Chat:
         self._out.end_words()
 
 
-async def _show_earlier(holdfast: Holdfast, talk: Session) -> None:
-    """Show what was said last in a session that somebody comes back to; a new one has nothing."""
+async def _show_earlier(holdfast: Holdfast, talk: Session, agent: str) -> None:
+    """
+    Show what was said last in a session that somebody comes back to; a new one has nothing.
+
+    Raises HoldfastError where it was opened with another agent, before anything is typed.
+    """
     try:
         await holdfast.client.get_workflow_handle(talk.id).describe()
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
         return
+    report = await talk.report()
+    if report.opened_with != agent:
+        raise HoldfastError(describe_other_agent(talk.id, report.opened_with, agent))
     page = await talk.conversation()
     _show_turns(Screen(), page.items[-SHOWN_TURNS:])
 

@@ -93,8 +93,11 @@ def accept_message(
 
 
 def describe_other_agent(session_id: str, agent: str, asked: str | None) -> str:
-    """Say whose a session is that somebody took for one of another agent."""
-    return f"session {session_id!r} is one of agent {agent!r}, and not of {asked!r}"
+    """Say whose a session is that somebody took for one of another agent, and what to do."""
+    return (
+        f"session {session_id!r} is one of agent {agent!r}, and not of {asked!r}: name that one, "
+        "or choose another id"
+    )
 
 
 def _refuse(

@@ -96,7 +96,8 @@ EXAMPLES: list[Contract] = [
     ConversationPage(first_offset=3, items=(SAID,), total=4),
     SessionReport(
         session_id="acme-4711",
-        agent="it",
+        agent="billing",
+        opened_with="it",
         tenant="acme",
         actor="web",
         context={"order": 1044},

@@ -214,6 +214,7 @@ async def test_a_run_is_forked_and_those_without_an_answer_are_listed(
         shown = await holdfast("show", f"{name}-done-fork-1")
         dry = await holdfast("fork", f"{name}-done", "--at", "1", "--dry")
         late = await holdfast("fork", f"{name}-done", "--at", "2")
+        after = await holdfast("show", f"{name}-done-fork-3")
         unfit = await holdfast("list", "--failed", "--status", "failed")
         listed = await seen(name, "--failed", "--agent", "adder")
     await holdfast("run", "answerer", "go", "--id", f"{name}-open", "--detach")
@@ -224,7 +225,15 @@ async def test_a_run_is_forked_and_those_without_an_answer_are_listed(
     assert f"forks   {name}-done (first execution " in fork.out
     assert f"forks    {name}-done, turn 1 anew\n" in shown.out
     assert "turn 1 anew, dry\n" in dry.out
-    assert (late.code, "it has no turn 2: its models took 1" in late.out) == (1, True)
+    assert (late.code, late.out, late.err) == (
+        1,
+        "",
+        (
+            f"holdfast: run '{name}-done' has no turn 2: its models took 1, which "
+            f"'holdfast trace {name}-done' shows\n"
+        ),
+    )
+    assert (after.code, "no run " in after.err) == (1, True)
     assert "one of --status, --active and --failed" in unfit.err
     rows = {line.split()[0]: line for line in listed.out.splitlines()}
     assert "REASON" in rows["RUN"]

@@ -51,6 +51,7 @@ async def test_a_message_a_line(client: Client, name: str) -> None:
         stranger = await holdfast(
             "chat", "echoer", "--session", name, "--tenant", "evil", stdin="what?\n"
         )
+        other = await holdfast("chat", "brief", "--session", name, stdin="what?\n")
         listed = json.loads((await holdfast("sessions", "--json", "--limit", "1000")).out)
         shown = await holdfast("sessions", name)
         as_json = (await holdfast("sessions", name, "--json")).json
@@ -65,6 +66,14 @@ async def test_a_message_a_line(client: Client, name: str) -> None:
     assert stranger.code == 1
     assert "there is no session" in stranger.err
     assert stranger.out == ""
+    assert (other.code, other.out, other.err) == (
+        1,
+        "",
+        (
+            f"holdfast: session '{name}' is one of agent 'echoer', and not of 'brief': name that "
+            "one, or choose another id\n"
+        ),
+    )
     assert [one["agent"] for one in listed if one["session_id"] == name] == ["echoer"]
     assert "messages  3, of which 0 wait" in shown.out
     assert shown.out.endswith("> three\n  one + two + three\n")

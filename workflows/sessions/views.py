@@ -55,6 +55,7 @@ def report(state: RunState) -> SessionReport:
     return SessionReport(
         session_id=state.run_id,
         agent=state.agent.name,
+        opened_with=session.agent,
         tenant=state.brief.tenant,
         actor=session.actor,
         context=session.context,
