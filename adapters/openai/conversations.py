@@ -54,7 +54,7 @@ async def forget(client: "AsyncOpenAI", states: Sequence[JsonObject]) -> Mapping
     """Delete the responses and conversations that states of replies name."""
     found: dict[str, bool] = {}
     for response in _collect(states, "previous_response_id", "_response"):
-        path = f"/responses/{quote(response, safe='')}"
+        path = f"/responses/{_encode(response)}"
         found[f"response {response}"] = await connection.delete(client, path)
     for conversation in _collect(states, "conversation_id"):
         path = _path(conversation)
@@ -82,7 +82,7 @@ async def _empty(client: "AsyncOpenAI", path: str) -> None:
         if not left:
             return
         for name in left:
-            await connection.delete(client, f"{path}/items/{quote(name, safe='')}")
+            await connection.delete(client, f"{path}/items/{_encode(name)}")
         deleted.update(left)
 
 
@@ -101,4 +101,9 @@ async def _last_item(client: "AsyncOpenAI", conversation: str) -> str | None:
 
 
 def _path(conversation: str) -> str:
-    return f"/conversations/{quote(conversation, safe='')}"
+    return f"/conversations/{_encode(conversation)}"
+
+
+def _encode(name: str) -> str:
+    """Write a name as one segment of a path: `..` would lead out of it."""
+    return quote(name, safe="").replace(".", "%2E")

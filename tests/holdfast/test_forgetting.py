@@ -73,6 +73,18 @@ async def test_all_that_is_kept_of_a_run_is_deleted(
     assert second.json == {"run_id": name, "deleted": [], "gone": kept}
 
 
+async def test_no_id_leads_elsewhere(client: Client, provider: ProviderServer, name: str) -> None:
+    """Whoever made a reply up may have called it `..`: nothing above responses is deleted."""
+    # T-23
+    provider.answer({**openai(message("done")), "id": ".."})
+    async with worker.run_worker(client, APP):
+        await (await started(client, name, "previous_response_id")).result()
+    await holdfast("forget", name)
+
+    asked = provider.requests[-1]
+    assert (asked.method, asked.path) == ("DELETE", "/v1/responses/%2E%2E")
+
+
 async def test_of_a_run_that_goes_on_nothing_is_deleted(
     client: Client, provider: ProviderServer, name: str
 ) -> None:
