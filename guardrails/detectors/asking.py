@@ -6,6 +6,7 @@ from typing import NamedTuple
 from holdfast.guardrails.detectors import grammar
 from holdfast.guardrails.detectors.reading import Text
 from holdfast.guardrails.detectors.verbs import VERBS
+from holdfast.guardrails.detectors.vocabulary import list_words
 
 _NAMING = grammar.NAMES_BEFORE | grammar.PAST_RUNS
 _OTHERS = grammar.PEOPLE - {"i", "we", "it"}
@@ -157,6 +158,9 @@ def _shares_telling(text: Text, at: int) -> bool:
 
 _OF_THINGS = grammar.ARTICLES | {"all", "every", "everything"}
 """In front of a name: access to everything is for no verb."""
+
+_OBLIGED = grammar.DOERS | list_words("agent bot system someone somebody it they assistant and")
+"""Who is told what to do; of others it is told what they do."""
 
 _COMMANDS = frozenset({"rm", "git", "drop", "truncate"})
 """What is run by its name: do an rm of it."""
@@ -328,7 +332,7 @@ def _is_relative(lead: Lead) -> bool | None:
 def _is_ability(lead: Lead) -> bool | None:
     modal, subject = lead.core[-1], lead.core[-2] if len(lead.core) > 1 else ""
     if modal in grammar.DUTIES:
-        return subject in _OTHERS
+        return subject not in _OBLIGED
     if modal in grammar.MAY:
         return subject not in grammar.DOERS
     return None

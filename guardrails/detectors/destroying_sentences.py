@@ -206,7 +206,7 @@ def _read_names(read: Text, act: Act) -> list[Name]:
     if at < last and read.texts[at] == "that" and not read.words[at].is_over:
         at += 1
     while at < last and not read.words[at - 1].ends:
-        if names and read.texts[at] in grammar.TELLING and _has_article(read, at + 1):
+        if names and _is_an_order(read, at):
             break
         name = read.read_name(at)
         if name.begin < name.end:
@@ -221,8 +221,12 @@ def _read_names(read: Text, act: Act) -> list[Name]:
     return names
 
 
-def _has_article(read: Text, at: int) -> bool:
-    return read.texts[at : at + 1] != [] and read.texts[at] in grammar.ARTICLES
+def _is_an_order(read: Text, at: int) -> bool:
+    """Whether somebody is told to do something else there: scrap it and propose another."""
+    if read.texts[at] not in grammar.TELLING:
+        return False
+    with_article = not grammar.ARTICLES.isdisjoint(read.texts[at + 1 : at + 2])
+    return with_article or read.texts[at] not in _KNOWN
 
 
 def _read_places(read: Text, at: int) -> tuple[Name, ...]:

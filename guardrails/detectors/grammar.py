@@ -225,7 +225,7 @@ ENDS = list_words(
     "disappear wherever whenever everywhere anywhere attached against is are was were has have "
     "had imported including between found left like help helps make makes need needs should must "
     "can could may will would shall twice go goes vanish nobody somebody anyone someone about "
-    "regarding concerning such together alongside irreversibly irrevocably irretrievably"
+    "regarding concerning once such together alongside irreversibly irrevocably irretrievably"
 )
 """Where a name ends."""
 

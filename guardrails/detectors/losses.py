@@ -138,7 +138,7 @@ class Thing:
         head = self.text.head(place)
         if head == _LIST and self.text.has(vocabulary.LISTS, *place):
             return False
-        return head in vocabulary.PAPERS
+        return head in vocabulary.PAPERS or self.text.has(vocabulary.PAPERY, *place)
 
 
 def is_lost(thing: Thing, act: Act) -> bool:

@@ -160,23 +160,27 @@ REVOCABLE = _nouns(
 ) | list_words("access everything")
 
 SMALL = _nouns(
-    "line word sentence paragraph import space whitespace newline comma phrase character letter "
-    "digit brace bracket parenthesis quote quotation dot dash hyphen slash semicolon colon "
-    "variable constant function method class module test case assertion warning error condition "
-    "effect style rule dependency package listener handler hook node element item token button "
-    "label field input slide section chapter heading header title mark symbol emoji link tab "
-    "process string statement call todo typo mistake doubt prefix suffix parameter param "
-    "argument option flag type annotation decorator block snippet example footnote reference "
-    "placeholder value attribute property filter icon border margin shadow animation pixel point "
-    "bullet step mention shape layer clip frame scene breakpoint bookmark toast notification "
-    "popup ad hint tip article adjective adverb zero leaf highlight stripe edge bug issue "
-    "leftover artefact artifact lock loop one screenshot signature voice slate sweat accent "
-    "background logo watermark joke cliche jargon stain dust dirt suspense rumour rumor myth "
-    "idea obstacle barrier confusion misunderstanding fear opponent enemy planet dialog dialogue "
-    "modal text indentation tabulator underscore plural hashtag paren name noun verb support "
-    "feature timeout sidebar template markup attachment-name code branch-name ambiguity "
-    "redundancy repetition jitter noise blur cookie cache page-break caption callback print log- "
-    "statement console.log comment column cell view version duplicate pages"
+    "constructor destructor reducer mock fixture design concept canvas spinner dropdown checkbox "
+    "tooltip placeholder subtitle filler pause vocal codepath semaphore mutex closure iterator "
+    "getter setter enum struct macro pragma linter lint polyfill shim dataframe regex regexp "
+    "selector stylesheet breadcrumb carousel banner avatar logline assert line word sentence "
+    "paragraph import space whitespace newline comma phrase character letter digit brace bracket "
+    "parenthesis quote quotation dot dash hyphen slash semicolon colon variable constant "
+    "function method class module test case assertion warning error condition effect style rule "
+    "dependency package listener handler hook node element item token button label field input "
+    "slide section chapter heading header title mark symbol emoji link tab process string "
+    "statement call todo typo mistake doubt prefix suffix parameter param argument option flag "
+    "type annotation decorator block snippet example footnote reference placeholder value "
+    "attribute property filter icon border margin shadow animation pixel point bullet step "
+    "mention shape layer clip frame scene breakpoint bookmark toast notification popup ad hint "
+    "tip article adjective adverb zero leaf highlight stripe edge bug issue leftover artefact "
+    "artifact lock loop one screenshot signature voice slate sweat accent background logo "
+    "watermark joke cliche jargon stain dust dirt suspense rumour rumor myth idea obstacle "
+    "barrier confusion misunderstanding fear opponent enemy planet dialog dialogue modal text "
+    "indentation tabulator underscore plural hashtag paren name noun verb support feature "
+    "timeout sidebar template markup attachment-name code branch-name ambiguity redundancy "
+    "repetition jitter noise blur cookie cache page-break caption callback print log- statement "
+    "console.log comment column cell view version duplicate pages"
 ) - {"letters"}
 """What is in texts, in code, on screens and in heads: there it can be put back."""
 
@@ -205,13 +209,15 @@ PRECIOUS = list_words("main master production prod live customer customers data 
 """What makes one of the things one that nobody can bring back."""
 
 PAPERS = _nouns(
-    "dialogue dialog scene plot chapter poem lyric speech novel lecture thesis storyline joke "
-    "report page docs document documentation readme slide layout html markdown article list menu "
-    "diagram figure template ui screen view paper presentation spreadsheet navbar form sidebar "
-    "header footer dropdown picker panel widget toolbar modal chart graph legend query result "
-    "output response array dict json yaml mock fixture code src source text email body story "
-    "essay video song picture screenshot scan title paragraph sentence line name names string "
-    "url heading function file.py letter word draft argument table-header"
+    "module codebase stylesheet dataframe matrix guideline implementation parser sdk component "
+    "canvas changelog roadmap lockfile makefile dockerfile package.json unit-test spec suite "
+    "snippet deck dialogue dialog scene plot chapter poem lyric speech novel lecture thesis "
+    "storyline joke report page docs document documentation readme slide layout html markdown "
+    "article list menu diagram figure template ui screen view paper presentation spreadsheet "
+    "navbar form sidebar header footer dropdown picker panel widget toolbar modal chart graph "
+    "legend query result output response array dict json yaml mock fixture code src source text "
+    "email body story essay video song picture screenshot scan title paragraph sentence line "
+    "name names string url heading function file.py letter word draft argument table-header"
 )
 """What is taken out of one of these can be put back."""
 
@@ -239,7 +245,7 @@ LISTS = _nouns(
 TAME = list_words(
     "test tests temp temporary tmp scratch mock dummy sample example fake unused in-memory "
     "cached local empty dev development css trailing leading redundant superfluous generated "
-    "compiled"
+    "compiled unreachable dangling deprecated"
 )
 
 NEVER_MIND = list_words("unused test tests dev development empty local temp")
@@ -291,3 +297,8 @@ OWNERS = _nouns(
 LAID = list_words("table tables board boards")
 MEALS = list_words("lunch dinner breakfast supper meal meals guests kids chairs plates class")
 """Where one of these is near, a table is one to eat at."""
+
+PAPERY = list_words(
+    "response json openapi html css ui source code readme markdown python javascript typescript"
+)
+"""What is taken out of one of these is taken from a text, whatever it is called."""

@@ -254,6 +254,11 @@ def test_sentences_are_told_apart(destructive: list[str], harmless: list[str]) -
         ("Rid the CRM of dead leads", True),
         ("Rid the text of long sentences", False),
         ("Explain archive and delete", False),
+        ("Scrap the design and propose three new tables", False),
+        ("Scrap the old reports and invoices", True),
+        ("The collector should remove all files of the run", False),
+        ("The agent should remove all files of the run", True),
+        ("Remove the customers from the response schema", False),
     ],
 )
 def test_a_question_is_no_task(text: str, asks: bool) -> None:
