@@ -1,5 +1,6 @@
 """What a worker decides by, and runs calls by."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from holdfast.contracts.base import digest
@@ -28,7 +29,13 @@ class Basis(NamedTuple):
         rules = self.policy.find_candidates(contract.name, contract.risk, contract.draft)
         named = (one for one in self.authorities if for_another or one.name in rules.authorities)
         standing = sorted(map(_describe, named))
-        return digest([self.policy.digest, self.environment, tool.digest, *standing])[:BASIS_CHARS]
+        return _reckon_digest(self.policy.digest, self.environment, tool.digest, *standing)
+
+
+@lru_cache(maxsize=1_000)
+def _reckon_digest(*rests_on: str) -> str:
+    """Reckon it once for all calls of a tool, until something of what they rest on changes."""
+    return digest([*rests_on])[:BASIS_CHARS]
 
 
 def _describe(authority: Authority) -> str:
