@@ -8,7 +8,7 @@ from typing import Any
 import temporalio
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars
 from temporalio import activity
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, CancelledError
@@ -58,11 +58,10 @@ class _Inbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> RawValue:
         # A secret may be rotated while the activity still works with the old one.
         self._redactor.learn()
-        # Whoever logs in an activity says of which run; what else it is about it binds itself.
-        with (
-            bound_contextvars(run_id=activity.info().workflow_id),
-            _ErrorRedaction(self._redactor),
-        ):
+        # Whoever logs in an activity, which is a task of its own, says of which run; what else it
+        # is about it binds itself.
+        bind_contextvars(run_id=activity.info().workflow_id)
+        with _ErrorRedaction(self._redactor):
             return await self._redact(await super().execute_activity(input))
 
     async def _redact(self, result: object) -> RawValue:

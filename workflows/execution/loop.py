@@ -265,11 +265,12 @@ class StepLoop:
     async def _run_tools(self, batch: tuple[CallState, ...]) -> None:
         if self._run.state.oversight.requests:
             run_context.publish_status(self._run)  # who is asked hears of it before these end
-        fresh = tool_calls.drop_lapsed_approvals(self._run.state, batch, workflow.now())
+        now = workflow.now()
+        fresh = tool_calls.drop_lapsed_approvals(self._run.state, batch, now)
         if fresh is not self._run.state:
             self._run.state = fresh
             return
-        if not (recent := tool_calls.select_recent(batch, workflow.now())):
+        if not (recent := tool_calls.select_recent(batch, now)):
             await self._send_back(batch, [disagreements.TOO_OLD] * len(batch))
             self._run.state = tool_calls.invalidate(self._run.state)
             return
