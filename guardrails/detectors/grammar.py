@@ -236,7 +236,7 @@ FINITE = list_words("is was has had will would can may should must")
 INSIDE = list_words("from in of on inside within for belonging under attached out off")
 """What leads from a thing to what it is in or of."""
 
-AND = list_words("and or plus along nor & && | || together alongside")
+AND = list_words("and or plus along nor & && | || together alongside including")
 
 FOLLOWING = list_words("then but so")
 """What a clause may begin with."""

@@ -165,7 +165,8 @@ def is_lost(thing: Thing, act: Act) -> bool:
     if head in vocabulary.SMALL:
         return head in vocabulary.ENTERED and _is_an_entry(thing, act)
     if head in vocabulary.BIG:
-        return act.manner is not Manner.REVOKING and not thing.is_tame(thorough=True)
+        stops = act.manner is Manner.ENDING and thing.is_one_of(vocabulary.ONES_OWN)
+        return not stops and act.manner is not Manner.REVOKING and not thing.is_tame(thorough=True)
     return _is_much(thing, act)
 
 

@@ -51,7 +51,7 @@ _BASES = {
     Manner.TRUNCATING: "truncate",
     Manner.ENDING: (
         "terminate decommission uninstall deprovision evict kill burn dismantle retire liquidate "
-        "decomm"
+        "decomm rollback shutdown teardown"
     ),
     Manner.OVERWRITING: "overwrite",
     Manner.FORMATTING: "format reformat sanitize sanitise initialize initialise repartition",

@@ -251,6 +251,9 @@ TAME = list_words(
 NEVER_MIND = list_words("unused test tests dev development empty local temp")
 """What is said of something big without making it less so."""
 
+ONES_OWN = list_words("dev local development debug preview")
+"""What is said of a server that may stop: it is started again."""
+
 COLUMNS = list_words(
     "column columns view views constraint constraints trigger triggers role roles"
 )

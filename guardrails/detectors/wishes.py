@@ -38,6 +38,9 @@ _NOTHING = frozenset({"nothing", "none", "neither"})
 STAYING = list_words("remain remains survive survives stay stays left kept exist exists stored")
 """What nothing is to do that is to be gone."""
 
+_MAX_DENIED = 3
+"""How far before its end a denial is one of the wish, and not of which it is about."""
+
 _MAX_WARNING = 2
 """How many words "do not" takes in front of who keeps something."""
 
@@ -114,7 +117,8 @@ def _ends_phrase(text: Text, at: int) -> bool:
 
 def _is_in_doubt(lead: Lead) -> bool:
     first, glad = lead.words[0], lead.has(grammar.GLAD)
-    if "longer" not in lead.words and lead.has(_DOUBTING):
+    doubting = lead.words[-_MAX_DENIED:] if first in _WHATEVER else lead.words
+    if "longer" not in lead.words and not _DOUBTING.isdisjoint(doubting):
         return True
     if first in grammar.SUBORDINATES or ("if" in lead.words and not glad):
         return True

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from holdfast.guardrails.detectors import grammar, verbs
 from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
 from holdfast.guardrails.detectors.destruction import is_destructive
-from tests.guardrails.latest_sentences import SEVENTH_DESTRUCTIVE, SEVENTH_HARMLESS
+from tests.guardrails.latest_sentences import (
+    NINTH_DESTRUCTIVE,
+    NINTH_HARMLESS,
+    SEVENTH_DESTRUCTIVE,
+    SEVENTH_HARMLESS,
+    TENTH_DESTRUCTIVE,
+    TENTH_HARMLESS,
+)
 from tests.guardrails.long_tasks import EIGHTH_DESTRUCTIVE, EIGHTH_HARMLESS
 from tests.guardrails.more_sentences import (
     FIFTH_DESTRUCTIVE,
@@ -144,6 +151,8 @@ MAX_WRONG = 2
         pytest.param(SIXTH_DESTRUCTIVE, SIXTH_HARMLESS, id="sixth"),
         pytest.param(SEVENTH_DESTRUCTIVE, SEVENTH_HARMLESS, id="seventh"),
         pytest.param(EIGHTH_DESTRUCTIVE, EIGHTH_HARMLESS, id="eighth, of several sentences"),
+        pytest.param(NINTH_DESTRUCTIVE, NINTH_HARMLESS, id="ninth"),
+        pytest.param(TENTH_DESTRUCTIVE, TENTH_HARMLESS, id="tenth"),
     ],
 )
 def test_sentences_are_told_apart(destructive: list[str], harmless: list[str]) -> None:
