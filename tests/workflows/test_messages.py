@@ -27,7 +27,13 @@ from holdfast.contracts.signals import (
     StopSignal,
     SuspensionSignal,
 )
-from holdfast.workflows.inbound.messages import SIGNALS, UnreadableMessage, read, read_run_input
+from holdfast.workflows.inbound.messages import (
+    SESSION_SIGNALS,
+    SIGNALS,
+    UnreadableMessage,
+    read,
+    read_run_input,
+)
 
 APPROVAL = {"request_id": "req-1", "decision": "approve", "approver": "alice"}
 FORWARDED = MessageOutcome(accepted=True, request_id="req-1", reason="accepted")
@@ -156,6 +162,24 @@ def test_garbage_is_refused_with_a_reason(content: bytes, words: str) -> None:
     """Whatever bytes arrive, the run says what is wrong with them."""
     # T-17
     assert words in refusal("approval", raw(content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b'{"decision": "reject", %b', id="of its own"),
+        pytest.param(b'{"\\u0064ecision": "reject", %b', id="written otherwise"),
+    ],
+)
+def test_what_is_said_twice_is_refused(content: bytes) -> None:
+    """Whoever wrote or showed it may go by the first of two fields, and a run by the last."""
+    # T-17
+    said = content % json.dumps(APPROVAL).encode()[1:]
+    assert refusal("approval", raw(said)) == ("'approval': 'decision' stands in it more than once")
+    metadata = b'{"message_id": "m", "text": "x", "metadata": {"a": 1, "b": {"c": 1, "c": 2}}}'
+    assert read("message", [raw(metadata)], SESSION_SIGNALS) == UnreadableMessage(
+        "'message': 'c' stands in it more than once"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Messages from outside, read without trust: whatever arrives becomes a value, never an error."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -78,9 +79,21 @@ def read(
             f"{name!r} has {len(content):,} bytes, and {MAX_MESSAGE_BYTES:,} is most"
         )
     try:
-        return model.model_validate_json(content)
+        message = model.model_validate_json(content)
+        json.loads(content, object_pairs_hook=_require_distinct)
     except ValidationError as error:
         return UnreadableMessage(f"{name!r}: {describe_validation_error(error)}")
+    except InvalidInput as error:
+        return UnreadableMessage(f"{name!r}: {error}")
+    return message
+
+
+def _require_distinct(fields: Sequence[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Return an object; raises InvalidInput for a field twice: each reader takes another one."""
+    if len(found := dict(fields)) == len(fields):
+        return found
+    ((twice, _),) = Counter(name for name, _ in fields).most_common(1)
+    raise InvalidInput(f"{shorten(twice)!r} stands in it more than once")
 
 
 def unwrap(message: ForwardedSignal) -> tuple[str, Payload]:
