@@ -79,11 +79,16 @@ _WITH_PARTICLE = {Manner.THOROUGH, Manner.REMOVING, Manner.EMPTYING, Manner.ENDI
 
 
 class Act(NamedTuple):
-    """What is done to something: from where on that is named, and how."""
+    """
+    What is done to something: from where on that is named, and how.
+
+    Where the verb has its other half behind the object, it is known where: take it out of a store.
+    """
 
     begin: int
     manner: Manner
     for_ever: bool = False
+    half: int = 0
 
     @property
     def thorough(self) -> bool:
@@ -114,7 +119,8 @@ def find_act(text: Text, at: int) -> Act | None:
         return None
     near = text.texts[max(text.find_sentence(at), at - 2) : at]
     behind = text.texts[at : at + _MAX_FOR_EVER]
-    return Act(begin, manner, not verbs.FOR_EVER.isdisjoint(near) or _is_for_good(behind))
+    for_ever = not verbs.FOR_EVER.isdisjoint(near) or _is_for_good(behind)
+    return Act(begin, manner, for_ever, _find_half(text, at, verb))
 
 
 def _find_manner(text: Text, at: int, verb: str) -> Manner | None:
@@ -186,12 +192,16 @@ def _is_put(text: Text, at: int) -> bool:
 
 def _find_other_half(text: Text, at: int, verb: str) -> Manner | None:
     """Return how a verb destroys that has its other half behind its object: tear it down."""
-    halves = _PARTED.get(verb)
-    if halves is None:
-        return None
-    for further in range(at + 1, min(len(text.words), at + _MAX_PARTED)):
+    half = _find_half(text, at, verb)
+    return _PARTED[verb][text.texts[half]] if half else None
+
+
+def _find_half(text: Text, at: int, verb: str) -> int:
+    """Return where the other half of a verb is, or 0 where it has none."""
+    halves = _PARTED.get(verb, {})
+    for further in range(at + 1, min(len(text.words), at + _MAX_PARTED) if halves else 0):
         if text.words[further - 1].ends:
-            return None
+            break
         if text.texts[further] in halves:
-            return halves[text.texts[further]]
-    return None
+            return further
+    return 0

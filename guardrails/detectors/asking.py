@@ -162,6 +162,7 @@ _OF_THINGS = grammar.ARTICLES | {"all", "every", "everything"}
 _OBLIGED = grammar.DOERS | list_words("agent bot system someone somebody it they assistant and")
 """Who is told what to do; of others it is told what they do."""
 
+_HANDING = grammar.RUNNING | grammar.DELEGATING
 _COMMANDS = frozenset({"rm", "git", "drop", "truncate"})
 """What is run by its name: do an rm of it."""
 
@@ -300,6 +301,8 @@ def _is_work_on_a_text(lead: Lead) -> bool | None:
 def _is_gerund(lead: Lead) -> bool | None:
     if not lead.verb.endswith("ing"):
         return None
+    if lead.core[-1] in grammar.PROPOSING and lead.words[0] in {"i", "i'd", "we", "we'd"}:
+        return lead.is_question
     return lead.core[-1] not in grammar.LEADING_GERUNDS
 
 
@@ -313,7 +316,7 @@ def _is_purpose(lead: Lead) -> bool | None:
     """Whether "to" leads to it, and something else is for it or somebody else wants it."""
     if lead.core[-1] != "to":
         return None
-    if lead.words[0] in grammar.RUNNING or lead.words[:2] == ("you", "have"):
+    if lead.words[0] in _HANDING or lead.words[:2] == ("you", "have"):
         return False
     if lead.words[0] in {"it", "it's"} and lead.core[-2:] == ("needed", "to"):
         return lead.is_question

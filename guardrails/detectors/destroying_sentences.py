@@ -36,8 +36,11 @@ _MEANT = {
     Manner.CLEARING: vocabulary.BIG | vocabulary.HOLDING,
     Manner.TRUNCATING: vocabulary.BIG | vocabulary.LOGGING,
 }
-_STAND_INS = frozenset({"duplicate", "copy", "version"})
+_STAND_INS = frozenset({"duplicate", "duplicates", "copy", "copies", "version", "versions"})
 _SEVERAL = frozenset({"them", "they", "those", "these"})
+_MAX_REQUEST = 4
+"""How far before a deed's name is looked for who requests it."""
+
 _REMAINING = frozenset({"ones", "rest", "others", "originals", "original", "one"})
 _TOOLS = [[tool] for tool in ("key", "button", "icon", "option", "command", "request", "switch")]
 _SAID = frozenset({"is", "are", "was", "were", "has", "will", "should"})
@@ -101,9 +104,10 @@ def _restores(read: Text, at: int) -> bool:
 def _requests(read: Text, begin: int, at: int) -> bool:
     """Whether somebody wants it for himself: I hereby ask for the deletion of my data."""
     first = begin_of(read, at)
-    asks = read.texts[first : first + 1] in (["i"], ["we"])
+    asks = read.texts[first : first + 1] in (["i"], ["we"], ["i'd"], ["i'm"], ["we'd"])
     denied = read.has(grammar.DENIALS, first, at)
-    return asks and not denied and read.has(verbs.REQUESTING, begin, at)
+    near = max(begin, at - _MAX_REQUEST)
+    return asks and not denied and read.has(verbs.REQUESTING, near, at)
 
 
 def _runs_script(read: Text, at: int) -> bool:
@@ -169,7 +173,7 @@ def _is_done_to_much(read: Text, verb: int, act: Act) -> bool:
         return False
     if not names and (act.thorough or act.manner in DOING_AWAY):
         return _is_meant_much(read, verb)
-    shared = _read_places(read, names[-1].end) if names else ()
+    shared = _read_places(read, act.half or names[-1].end) if names else ()
     things = (Thing(read, name, _read_places(read, name.end) or shared) for name in names)
     return any(is_lost(thing, act) or _stands_for_much(thing, verb, act) for thing in things)
 
@@ -268,7 +272,7 @@ def _stands_for_much(thing: Thing, verb: int, act: Act) -> bool:
     if act.thorough:
         return meant in (vocabulary.STORES | NAMED) - vocabulary.MINOR
     if act.manner in DOING_AWAY:
-        return meant in vocabulary.STORES | NAMED - vocabulary.MINOR
+        return meant != "list" and meant in vocabulary.STORES | NAMED - vocabulary.MINOR
     return meant in _MEANT.get(act.manner, vocabulary.BIG)
 
 
@@ -284,10 +288,12 @@ def _find_meant(read: Text, verb: int, first: int = 0) -> str:
     while end > first:
         begin = max(read.find_clause(end - 1), first)
         for place in range(begin, end):
-            if _is_noun(read, place) and read.texts[place] not in _STAND_INS:
-                if several == are_several(read.texts[place]) or not several:
-                    return read.texts[place]
-                found = found or read.texts[place]
+            if _is_noun(read, place):
+                word = read.texts[place]
+                fits = word not in _STAND_INS and (not several or are_several(word))
+                if fits:
+                    return word
+                found = found or word
         end = begin
     return found
 

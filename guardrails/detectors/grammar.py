@@ -45,7 +45,8 @@ RELEASING = list_words("forget hesitate fail wait ask worry bother mind longer o
 """What takes the denial upon itself: don't forget to delete."""
 
 CHAIN = ADVERBS | list_words(
-    "want wants wanted need needs you u me us we i they he she it anyone anybody somebody "
+    "means condition conditions way case event want wants wanted need needs you u me us we i they "
+    "he she it anyone anybody somebody "
     "someone to have has think should would like allow allowed let able possible the agent "
     "system job bot script user users people them must can may ok okay supposed going try "
     "circumstances account a do reason authority right permission"
@@ -198,7 +199,7 @@ GLAD = list_words(
 WANTING = list_words("want need like wish prefer love wants needs expect")
 DEMANDING = list_words("requests request demands demand insists insist")
 CAUSING = list_words("have get let see getting having")
-OBLIGING = list_words("should must shall may can could needs need has have ought to")
+OBLIGING = list_words("better got should must shall may can could needs need has have ought to")
 CONFIRMATIONS = frozenset(
     {
         ("do", "it"),

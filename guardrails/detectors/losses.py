@@ -41,6 +41,7 @@ _ENOUGH: Mapping[Manner, frozenset[str]] = {
 """Of these one is enough, or several, for what is done to them."""
 
 
+_RUN = vocabulary.BIG - {"index", "indices"}
 _SPECIAL = frozenset({Manner.WITHDRAWING, Manner.ZEROING, Manner.FORMATTING})
 
 _WHOLE = frozenset({Manner.DROPPING, Manner.ENDING})
@@ -59,7 +60,9 @@ class Thing:
     def head(self) -> str:
         """What it is."""
         head = self.text.head(self.name)
-        return self._kind if self._kind and head not in _KNOWN else head
+        if head in _KNOWN:
+            return head
+        return self._kind or _read_kind(head)
 
     @cached_property
     def _kind(self) -> str:
@@ -127,7 +130,8 @@ class Thing:
             told or self.text.head(self.name) != self.head
         )
         belongs = self.head in NAMED and not vocabulary.SINGLE.isdisjoint(self.where)
-        return single or belongs or self.text.is_path(self.name)
+        of_one = self.head in vocabulary.HOLDERS and behind == ["of"]
+        return single or of_one or belongs or self.text.is_path(self.name)
 
     def has_number(self) -> bool:
         """Whether a number says how many there are."""
@@ -139,6 +143,12 @@ class Thing:
         if head == _LIST and self.text.has(vocabulary.LISTS, *place):
             return False
         return head in vocabulary.PAPERS or self.text.has(vocabulary.PAPERY, *place)
+
+
+def _read_kind(name: str) -> str:
+    """Return what a thing is by the last word of its own name: db-replica-2."""
+    parts = [part for part in name.split("-") if part.isalpha()]
+    return parts[-1] if len(parts) > 1 and parts[-1] in vocabulary.BIG else name
 
 
 def is_lost(thing: Thing, act: Act) -> bool:
@@ -158,7 +168,7 @@ def is_lost(thing: Thing, act: Act) -> bool:
         return False
     if thing.is_on_paper:
         return act.thorough and thing.is_all and head in _COPIES
-    if head in vocabulary.PORTIONS and _is_part_of_much(thing):
+    if head in vocabulary.PORTIONS and (_is_part_of_much(thing) or thing.is_one_of(_RUN)):
         return True
     if act.manner is Manner.DROPPING and (head in vocabulary.COLUMNS or thing.is_identifier):
         return True

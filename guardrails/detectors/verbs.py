@@ -36,7 +36,7 @@ _BASES = {
     Manner.THOROUGH: (
         "delete erase wipe purge destroy nuke obliterate shred expunge eradicate annihilate "
         "vaporize vaporise incinerate demolish pulverize degauss zeroize torch exterminate raze "
-        "pulp yeet"
+        "pulp yeet bulldoze"
     ),
     Manner.REMOVING: (
         "remove eliminate scrap scratch trash discard zap axe unlink prune cleanse ditch "
@@ -251,7 +251,7 @@ JOBS = list_words(
 DEFINITE = list_words("the this that her his their our my")
 """What makes a deed one that is known already: proceed with the deletion."""
 
-REQUESTING = list_words("ask request want need demand")
+REQUESTING = list_words("ask asking request want need demand appreciate grateful glad")
 """Who does one of these with a deed wants it: I ask for the deletion of my data."""
 
 OVER = list_words("restore load import copy dump deploy save")

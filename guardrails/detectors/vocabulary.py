@@ -203,6 +203,9 @@ SINGLE = list_words(
 )
 """One of these is enough where it is said which one."""
 
+HOLDERS = list_words("user account customer client employee tenant member profile patient student")
+"""One of these is enough where it is the one of somebody: the account of Tim."""
+
 WHICH = list_words("with named called whose")
 
 PRECIOUS = list_words("main master production prod live customer customers data client clients")
@@ -282,12 +285,12 @@ COMPOUNDS = _nouns(
 """Before these, a thing says what they belong to: the user interface."""
 
 AT_HOME = _nouns(
-    "rose hedge leftovers tension hiccup headache pain stress anxiety bias prejudice boredom "
-    "worry smell odour odor weed guitar impossible garlic onion recipe flour egg lemon face tear "
-    "smile grin nose mouth hand hair floor counter kitchen dishwasher sink fridge oven cheese "
-    "carrot chicken potato cabbage plate dish glass sofa couch carpet whiteboard chalkboard "
-    "garden lawn snow driveway throat lung mind heart head competition argument death-star "
-    "dragon monster castle villain hero star planet"
+    "shoe coat hat jacket glove sock lid screw bolt rose hedge leftovers tension hiccup headache "
+    "pain stress anxiety bias prejudice boredom worry smell odour odor weed guitar impossible "
+    "garlic onion recipe flour egg lemon face tear smile grin nose mouth hand hair floor counter "
+    "kitchen dishwasher sink fridge oven cheese carrot chicken potato cabbage plate dish glass "
+    "sofa couch carpet whiteboard chalkboard garden lawn snow driveway throat lung mind heart "
+    "head competition argument death-star dragon monster castle villain hero star planet"
 )
 """What is wiped, shredded and cleared without anybody's systems."""
 

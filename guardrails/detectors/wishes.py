@@ -18,7 +18,7 @@ from holdfast.guardrails.detectors.asking import (
 from holdfast.guardrails.detectors.reading import Name, Text
 from holdfast.guardrails.detectors.vocabulary import list_words
 
-_BEING = frozenset({"be", "been", "is", "are", "was", "were", "gets", "get", "let"})
+_BEING = frozenset({"had", "be", "been", "is", "are", "was", "were", "gets", "get", "let"})
 _AUXILIARIES = grammar.ADVERBS | grammar.OBLIGING | _BEING
 _EXPECTED = frozenset({"going", "likely", "supposed", "about", "due"})
 _WHEN = frozenset({"this", "next", "asap", "soon", "first", "later", "once"})
@@ -102,7 +102,8 @@ def _read_wish(text: Text, begin: int, at: int, last: int) -> Name | None:
     if (caused < 0 or passive) and _is_told_after(text, at):
         return None
     due = not passive.isdisjoint(grammar.OBLIGING) and text.texts[behind - 1] not in _EXPECTED
-    if not passive.isdisjoint({"was", "were"}) and not lead.has(grammar.GLAD):
+    past = passive.intersection({"was", "were", "had"})
+    if past and "better" not in passive and not lead.has(grammar.GLAD):
         return None
     obliged = due and ("be" in passive or text.texts[at] in _GOING)
     if obliged or (caused >= 0 and (not passive - grammar.ADVERBS or lead.has(_ASSURING))):
