@@ -30,17 +30,19 @@ _MAX_MEANT = 30
 _MAX_DOING = 6
 """How far before a deed's name is looked for who does it."""
 
+_MAX_REQUEST = 4
+"""How far before a deed's name is looked for who requests it."""
+
 _MEANT = {
     Manner.ENDING: vocabulary.RUNNING,
     Manner.EMPTYING: vocabulary.BIG | vocabulary.HOLDING | {"data"},
     Manner.CLEARING: vocabulary.BIG | vocabulary.HOLDING,
     Manner.TRUNCATING: vocabulary.BIG | vocabulary.LOGGING,
 }
+"""What a pronoun must mean for it to be much, where the verb is not thorough."""
+
 _STAND_INS = frozenset({"duplicate", "duplicates", "copy", "copies", "version", "versions"})
 _SEVERAL = frozenset({"them", "they", "those", "these"})
-_MAX_REQUEST = 4
-"""How far before a deed's name is looked for who requests it."""
-
 _REMAINING = frozenset({"ones", "rest", "others", "originals", "original", "one"})
 _TOOLS = [[tool] for tool in ("key", "button", "icon", "option", "command", "request", "switch")]
 _SAID = frozenset({"is", "are", "was", "were", "has", "will", "should"})

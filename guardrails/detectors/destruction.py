@@ -51,6 +51,7 @@ _FILES = (
     r"\bsrm\s+-?\S|\bnvme\s+(?:format|sanitize)\b|\bvmkfstools\s+(?:-\S+\s+)*-u\b|\breg\s+delete\b",
     r"/dev/null\s*>\s*\S|\bdeluser\s+\S|\bnet\s+user\b[^\n]{0,80}/delete\b|\bclear-recyclebin\b",
     r"\brobocopy\b[^\n]{0,200}/(?:mir|purge)\b|\b(?:hadoop|hdfs)\s+\S{0,20}\s*-rmr?\b",
+    r"\bwrite\s+erase\b|\berase\s+(?:startup-config|nvram|flash)\b",
     r"\bchmod\s+-r\s+0+\s|:\(\)\s*\{\s*:\s*\|\s*:",
     r"\bdiskutil\s+(?:erase|secureerase|reformat|zerodisk)|\brabbitmqctl\s+(?:purge|delete)_",
 )

@@ -36,7 +36,7 @@ _ENOUGH: Mapping[Manner, frozenset[str]] = {
     Manner.OVERWRITING: vocabulary.WRITTEN | vocabulary.LARGE | _SEVERAL,
     Manner.ENDING: frozenset(word for word in vocabulary.RUNNING if word.endswith("s")),
     Manner.REMOVING: _SEVERAL | vocabulary.LARGE,
-    Manner.DROPPING: _SEVERAL | vocabulary.COLUMNS | {"history", "data"},
+    Manner.DROPPING: _SEVERAL | vocabulary.COLUMNS | {"history", "data", "telemetry", "metadata"},
 }
 """Of these one is enough, or several, for what is done to them."""
 
@@ -99,12 +99,13 @@ class Thing:
         return named or any(self.text.is_path(place) for place in self.places)
 
     @cached_property
-    def is_laid(self) -> bool:
-        """Whether it is a table to eat at, or a board to write on."""
+    def is_at_home(self) -> bool:
+        """Whether it is of a household: a face, cheese, a table to eat at."""
         end = min(self.name.end + _MAX_NEAR, len(self.text.words))
-        return self.head in vocabulary.LAID and self.text.has(
-            vocabulary.MEALS, self.name.begin, end
-        )
+        if self.head in vocabulary.LAID and self.text.has(vocabulary.MEALS, self.name.begin, end):
+            return True
+        there = self.head not in NAMED and not vocabulary.AT_HOME.isdisjoint(self.where)
+        return there or (self.head in vocabulary.AT_HOME and not self.is_in_a_store)
 
     @cached_property
     def is_identifier(self) -> bool:
@@ -164,7 +165,7 @@ def is_lost(thing: Thing, act: Act) -> bool:
         return False
     if act.manner in _SPECIAL:
         return _is_lost_that_way(thing, act.manner)
-    if not vocabulary.AT_HOME.isdisjoint({head, *thing.where}) or thing.is_laid:
+    if thing.is_at_home:
         return False
     if thing.is_on_paper:
         return act.thorough and thing.is_all and head in _COPIES

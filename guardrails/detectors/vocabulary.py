@@ -28,11 +28,12 @@ DETERMINERS = list_words(
 )
 
 _SYSTEMS = _nouns(
-    "wiki intranet extranet forum crm erp lms hris ehr emr pacs cms dms pbx siem ldap nas san "
-    "lakehouse datalake hypervisor vpc vnet subnet nodepool autoscaler elasticsearch opensearch "
-    "redis memcached mongo mongodb postgres postgresql mysql mariadb oracle cassandra clickhouse "
-    "influxdb couchdb neo4j etcd kafka rabbitmq jenkins jira confluence sharepoint nextcloud "
-    "wordpress moodle magento keycloak minio hadoop hdfs kubernetes openshift proxmox"
+    "lims plc scada historian mes hmi dcs gis wiki intranet extranet forum crm erp lms hris ehr "
+    "emr pacs cms dms pbx siem ldap nas san lakehouse datalake hypervisor vpc vnet subnet "
+    "nodepool autoscaler elasticsearch opensearch redis memcached mongo mongodb postgres "
+    "postgresql mysql mariadb oracle cassandra clickhouse influxdb couchdb neo4j etcd kafka "
+    "rabbitmq jenkins jira confluence sharepoint nextcloud wordpress moodle magento keycloak "
+    "minio hadoop hdfs kubernetes openshift proxmox"
 )
 """What an organisation runs, and how people call it by its product's name."""
 
@@ -187,7 +188,7 @@ SMALL = _nouns(
 ENTERED = _nouns(
     "case name address method entry comment column duplicate tag page field label thread link "
     "value item note version view key parameter rule filter one node reference line cell process "
-    "cookie cache token property attachment article flag template class code ad point"
+    "cookie cache token property attachment article flag template class code ad point layer"
 ) | {"duplicates"}
 """Of what is small, what people have put into a store: there all of it is much."""
 
@@ -212,15 +213,16 @@ PRECIOUS = list_words("main master production prod live customer customers data 
 """What makes one of the things one that nobody can bring back."""
 
 PAPERS = _nouns(
-    "module codebase stylesheet dataframe matrix guideline implementation parser sdk component "
-    "canvas changelog roadmap lockfile makefile dockerfile package.json unit-test spec suite "
-    "snippet deck dialogue dialog scene plot chapter poem lyric speech novel lecture thesis "
-    "storyline joke report page docs document documentation readme slide layout html markdown "
-    "article list menu diagram figure template ui screen view paper presentation spreadsheet "
-    "navbar form sidebar header footer dropdown picker panel widget toolbar modal chart graph "
-    "legend query result output response array dict json yaml mock fixture code src source text "
-    "email body story essay video song picture screenshot scan title paragraph sentence line "
-    "name names string url heading function file.py letter word draft argument table-header"
+    "transcript module codebase stylesheet dataframe matrix guideline implementation parser sdk "
+    "component canvas changelog roadmap lockfile makefile dockerfile package.json unit-test spec "
+    "suite snippet deck dialogue dialog scene plot chapter poem lyric speech novel lecture "
+    "thesis storyline joke report page docs document documentation readme slide layout html "
+    "markdown article list menu diagram figure template ui screen view paper presentation "
+    "spreadsheet navbar form sidebar header footer dropdown picker panel widget toolbar modal "
+    "chart graph legend query result output response array dict json yaml mock fixture code src "
+    "source text email body story essay video song picture screenshot scan title paragraph "
+    "sentence line name names string url heading function file.py letter word draft argument "
+    "table-header"
 )
 """What is taken out of one of these can be put back."""
 
