@@ -206,13 +206,14 @@ class RunState(Contract):
         said = self.conversation
         if said.origin or said.summary or self.brief.tainted or self.parts.tainted:
             return "untrusted"
-        rated: list[Trust] = [rate_trust(item) for item in said.items]
-        if said.items and isinstance(said.items[-1], AssistantTurn) and rated[-1] != "untrusted":
-            rated.pop()
-        if "untrusted" in rated:
+        # Mostly the first result decides: of a long transcript the rest isn't looked at.
+        if any(rate_trust(item) == "untrusted" for item in said.items):
             return "untrusted"
+        spoke_last = bool(said.items) and isinstance(said.items[-1], AssistantTurn)
+        read = said.items[:-1] if spoke_last else said.items
         # A part's goal is from an agent.
-        return "semi_trusted" if self.brief.path or "semi_trusted" in rated else "trusted"
+        semi = self.brief.path or any(rate_trust(item) == "semi_trusted" for item in read)
+        return "semi_trusted" if semi else "trusted"
 
     @property
     def streams_text(self) -> bool:
