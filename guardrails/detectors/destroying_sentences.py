@@ -51,6 +51,7 @@ _KNOWN = (vocabulary.STORES | vocabulary.THINGS | vocabulary.SMALL | vocabulary.
     vocabulary.EVERYTHING | {"one", "ones"}
 )
 
+_SHARED = vocabulary.STORES - {"list", "page", "pages", "account", "site"}
 _LEFT = (vocabulary.STORES | NAMED | vocabulary.SINGLE) - vocabulary.MINOR
 _FIRST_WORDS = FIRST_WORDS | STAYING | KEEPING
 
@@ -270,7 +271,13 @@ def _stands_for_much(thing: Thing, verb: int, act: Act) -> bool:
         return False
     if not vocabulary.STORES.isdisjoint(thing.where):
         return True
-    meant = _find_meant(thing.text, verb)
+    return _means_much(thing.text, verb, act)
+
+
+def _means_much(read: Text, verb: int, act: Act) -> bool:
+    if act.manner is Manner.WITHDRAWING:
+        return read.has(_SHARED, max(verb - _MAX_MEANT, 0), verb)
+    meant = _find_meant(read, verb)
     if act.thorough:
         return meant in (vocabulary.STORES | NAMED) - vocabulary.MINOR
     if act.manner in DOING_AWAY:

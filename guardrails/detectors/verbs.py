@@ -150,7 +150,7 @@ _PHRASES = {
     ),
     Manner.REMOVING: (
         "get rid of|do away with|kill off|weed out|write off|clean away|clear away|strip out|"
-        "rip out|tear out"
+        "rip out|tear out|kick out"
     ),
     Manner.ENDING: (
         "tear down|shut down|shut off|switch off|turn off|power off|power down|spin down|"

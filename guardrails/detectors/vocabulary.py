@@ -139,8 +139,9 @@ LOGGING = _nouns("log file table dump ledger journal history")
 """What is cut off: its end is lost."""
 
 WRITTEN = _nouns(
-    "backup file config configuration data database db disk dump table partition record volume "
-    "drive snapshot photo list image state document history ledger journal sector"
+    "primary secondary standby follower backup file config configuration data database db disk "
+    "dump table partition record volume drive snapshot photo list image state document history "
+    "ledger journal sector"
 )
 """What is lost where something else is written over it."""
 

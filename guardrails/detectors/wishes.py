@@ -118,6 +118,8 @@ def _ends_phrase(text: Text, at: int) -> bool:
 
 def _is_in_doubt(lead: Lead) -> bool:
     first, glad = lead.words[0], lead.has(grammar.GLAD)
+    if first == "what" and lead.words[1:2] in (("is",), ("are",)) and not lead.is_question:
+        first = "whatever"
     doubting = lead.words[-_MAX_DENIED:] if first in _WHATEVER else lead.words
     if "longer" not in lead.words and not _DOUBTING.isdisjoint(doubting):
         return True
