@@ -1,6 +1,7 @@
-"""Attack: whoever decides, just before a run is cancelled that no worker has at the moment."""
+"""Attack: whoever decides, and decides again or cancels, while no worker has the run."""
 
 import asyncio
+import json
 
 import pytest
 from pydantic import BaseModel
@@ -11,6 +12,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.testing import call, say
 from tests.control.guarded import replayed
 from tests.running import Runs
+from tests.workflows.tiered import child
 
 
 class Note(BaseModel):
@@ -66,3 +68,28 @@ async def test_a_decision_and_a_cancellation_while_no_worker_is_there(runs: Runs
         with pytest.raises(WorkflowUpdateFailedError):
             await deciding
         await replayed(run)
+
+
+async def test_a_part_hears_of_its_request_in_the_order_in_which_its_whole_did(runs: Runs) -> None:
+    """The first that may decide does, however many are sent on from one workflow task."""
+    # BY-52
+    names = [f"approver-{number}" for number in range(8)]
+    run = await runs.start("boss")
+    async with runs.working(app()):
+        (request,) = await run.asked()
+    for name in names:
+        decision = "reject" if name == names[0] else "approve"
+        said: JsonObject = {"request_id": request.request_id, "decision": decision}
+        await run.signal("approval", {**said, "approver": name})
+    async with runs.working(app(), client=await runs.another_client()):
+        result = await run.result()
+        part = await child(runs, run, "1-hand").handle.fetch_history()
+        await replayed(run)
+
+    heard = [
+        json.loads(event.workflow_execution_signaled_event_attributes.input.payloads[0].data)
+        for event in part.events
+        if event.workflow_execution_signaled_event_attributes.signal_name == "forwarded"
+    ]
+    assert [one["message"]["approver"] for one in heard] == names[: len(heard)]
+    assert (result.status, len(heard) > 1) == ("completed", True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections import deque
+from collections import defaultdict, deque
 from typing import NamedTuple
 
 from temporalio import workflow
@@ -40,6 +40,7 @@ class RequestRelay:
         self._run = run
         self._forwarded: dict[str, _Forwarded] = {}
         self._answered: deque[str] = deque(maxlen=MAX_FORWARDED)
+        self._in_turn = defaultdict[str, asyncio.Lock](asyncio.Lock)
 
     def show(self, told: RequestsSignal) -> bool:
         """Show what a part waits for; false for a run that doesn't work for this one now."""
@@ -104,7 +105,8 @@ class RequestRelay:
 
     async def _send(self, child: str, forward_id: str, message: JsonObject) -> None:
         try:
-            await workflow.get_external_workflow_handle(child).signal("forwarded", message)
+            async with self._in_turn[child]:  # a server delivers several at once in its own order
+                await workflow.get_external_workflow_handle(child).signal("forwarded", message)
         except FailureError:
             over = MessageOutcome(
                 accepted=False, request_id="", reason=f"run {child} is over", code="over"
