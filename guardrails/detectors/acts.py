@@ -63,7 +63,9 @@ _UPON = frozenset({"on", "against", "across"})
 """What a command is run on: run delete on every row."""
 
 
-_ON = frozenset({"over", "through", "on", "to", "with", "at", "ahead", "back", "live"})
+_ON = frozenset(
+    {"out", "home", "over", "through", "on", "to", "with", "at", "ahead", "back", "live"}
+)
 """Behind "go" it is no going away."""
 
 
@@ -155,7 +157,7 @@ def find_done(text: Text, at: int) -> tuple[Manner, int] | None:
 def _find_ridding(text: Text, at: int) -> int:
     """Return where it begins of what a store is rid: rid the CRM of dead leads; 0 for none."""
     store = text.read_name(at + 1)
-    rid = text.texts[store.end : store.end + 1] == ["of"]
+    rid = text.texts[store.end : store.end + 1] == ["of"] and text.head(store) != "list"
     return store.end + 1 if rid and text.head(store) in vocabulary.STORES else 0
 
 
@@ -186,6 +188,9 @@ def _is_a_wish(text: Text, at: int) -> bool:
 def _is_put(text: Text, at: int) -> bool:
     """Whether something is dropped where it belongs: into a folder."""
     behind = text.texts[at + 1 : at + _MAX_PARTED]
+    name = text.read_name(at + 1)
+    if not {"a", "an"}.isdisjoint(text.texts[name.begin + 1 : name.end]):
+        return True
     inside = "in" in behind and not _OPEN.isdisjoint(behind)
     return inside or not {"into", "onto", "off", "by"}.isdisjoint(behind)
 

@@ -250,7 +250,7 @@ def _is_a_name(lead: Lead) -> bool | None:
     near = list(lead.words)
     while near[-1] in VERBS and near[:-1]:
         near.pop()
-    if near[-1] in _NAMING:
+    if near[-1] in _NAMING or (lead.verb == "empty" and near[-1] == "all"):
         runs = lead.words[0] in grammar.RUNNING and lead.verb in _COMMANDS
         return None if runs else True
     return True if last.endswith("ing") and last not in grammar.LEADING_GERUNDS else None

@@ -134,8 +134,9 @@ def _leaves_nothing(read: Text, at: int) -> bool:
         return True
     begin = left.begin
     if "only" in read.texts[max(at - 1, 0) : at + 2]:
-        kept = read.head(read.read_name(begin + (read.texts[begin : begin + 1] == ["only"])))
-        return kept in _LEFT and are_several(kept)
+        name = read.read_name(begin + (read.texts[begin : begin + 1] == ["only"]))
+        paper = read.has(vocabulary.PAPERS, name.end, min(len(read.words), at + _MAX_WORDS))
+        return read.head(name) in _LEFT and are_several(read.head(name)) and not paper
     name = read.read_name(begin)
     if not read.has(frozenset({"any", "nothing"}), *name) and read.head(name) in _LEFT:
         return True

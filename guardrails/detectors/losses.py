@@ -198,6 +198,8 @@ def _is_part_of_much(thing: Thing) -> bool:
 def _is_an_entry(thing: Thing, act: Act) -> bool:
     if _LIST in thing.where or not vocabulary.OWNERS.isdisjoint(thing.where):
         return act.thorough
+    if act.manner is Manner.RESETTING:
+        return False
     all_of_it = thing.is_all or act.thorough or act.manner is Manner.ENDING
     if thing.is_precious:
         return True
@@ -223,6 +225,7 @@ def _is_much(thing: Thing, act: Act) -> bool:
         return much and thing.head in vocabulary.REVOCABLE
     if act.manner is Manner.REMOVING and are_several(thing.head):
         return True
-    if thing.is_all or ((much or thing.has_number()) and thing.head in NAMED):
+    all_of_it = thing.is_all and (act.manner is not Manner.RESETTING or thing.head in NAMED)
+    if all_of_it or ((much or thing.has_number()) and thing.head in NAMED):
         return True
     return thing.is_in_a_store and act.manner in TAKING

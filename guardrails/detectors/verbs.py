@@ -168,10 +168,10 @@ _PARTED = {
         "throw away|throw out|throw bin|throw trash|blow away|wipe out|wipe clean|"
         "make disappear|make vanish|put shredder|send shredder|send heap|feed shredder|go shredder"
     ),
-    Manner.REMOVING: ("get out|cut out|dump trash|dump bin|dump shredder|toss bin|toss trash"),
+    Manner.REMOVING: ("cut out|dump trash|dump bin|dump shredder|toss bin|toss trash"),
     Manner.DROPPING: "make away",
     Manner.ZEROING: "set zero|set null|set 0",
-    Manner.WITHDRAWING: "take out|take off|pull out|pull off|kick out|throw off",
+    Manner.WITHDRAWING: "get out|take out|take off|pull out|pull off|kick out|throw off",
     Manner.ENDING: (
         "tear down|shut down|shut off|switch off|turn off|power off|power down|spin down|"
         "take down|bring down|roll back|wind up|wind down|take offline"
@@ -179,7 +179,7 @@ _PARTED = {
     Manner.EMPTYING: "clean out|clear out|zero out|make empty|sweep clean",
     Manner.OVERWRITING: (
         "replace nothing|replace zeros|replace zeroes|replace blanks|replace blank|replace dummy|"
-        "replace random|replace garbage|fill zeros|fill random|swap dummy"
+        "replace random|replace garbage|swap dummy"
     ),
 }
 

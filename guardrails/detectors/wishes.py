@@ -38,6 +38,9 @@ _NOTHING = frozenset({"nothing", "none", "neither"})
 STAYING = list_words("remain remains survive survives stay stays left kept exist exists stored")
 """What nothing is to do that is to be gone."""
 
+_STAYING_ON = list_words("in on of behind at from anywhere there for after by any anymore")
+"""What may follow on what stays; else it stays as it is, or is left out."""
+
 _MAX_DENIED = 3
 """How far before its end a denial is one of the wish, and not of which it is about."""
 
@@ -178,7 +181,8 @@ def find_left(text: Text, at: int) -> Name | None:
     lead = read_lead(text, begin, at)
     if word in STAYING:
         told = not lead.words or lead.words[0] in _STARTING or lead.has(grammar.REPORTING)
-        if told or is_quoted_talk(text, at):
+        ends = text.words[at].is_over or text.texts[at + 1] in _STAYING_ON
+        if told or not ends or find_telling(lead.words) >= 0 or is_quoted_talk(text, at):
             return None
         if _is_not_to_stay(text, begin, at):
             return Name(max(_find_cause(text, begin, at), begin - 1) + 1, at + 1)
