@@ -29,6 +29,9 @@ SANDBOX_STARTUP_ALLOWANCE = timedelta(seconds=30)
 # it waits to be checked, cleared of secrets and written.
 RESULT_ALLOWANCE = 3 * CLEARING_TIMEOUT + HEARTBEAT_TIMEOUT
 
+# All attempts together of a tool or a guardrail inside a workflow task: the run is deaf meanwhile.
+LOCAL_TIMEOUT = timedelta(seconds=30)
+
 MODEL_TIMEOUT = timedelta(minutes=10)
 
 # Rate limits and overload pass; what can't pass is raised as non-retryable and ends at once.
@@ -169,6 +172,7 @@ def local_guardrail(name: str, spec: GuardrailSpec) -> LocalActivityConfig:
     """Options of guardrails that are quick."""
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=spec.timeout),
+        schedule_to_close_timeout=LOCAL_TIMEOUT,
         retry_policy=RetryPolicy(
             initial_interval=INITIAL_RETRY_INTERVAL, maximum_attempts=MAX_ATTEMPTS
         ),
@@ -235,6 +239,7 @@ def local_tool_call(summary: str, contract: ToolContract) -> LocalActivityConfig
     """Options of a tool that runs inside the workflow task."""
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=contract.timeout),
+        schedule_to_close_timeout=LOCAL_TIMEOUT,
         retry_policy=RetryPolicy(
             initial_interval=_backoff(contract),
             maximum_attempts=contract.retry.max_retries + 1,

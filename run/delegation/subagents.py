@@ -106,12 +106,13 @@ def build_result(
     timed = delegation.timeout_seconds is not None
     if timed and stop is not None and stop.ended_by == TIME_IS_UP:
         return _build_timeout(call, contract, result, delegation)
+    by_person = stop is not None and bool(stop.ended_by)
     why = f": {stop.reason}" if stop is not None else ""
-    if stop is not None and stop.detail:
+    # What people say to a part isn't for the model of its whole, whose guardrails haven't looked.
+    if stop is not None and stop.detail and not by_person:
         why = f"{why} ({shorten(stop.detail, MAX_TIER_FAILURE_CHARS)})"
     did = _describe_effects((*result.effects, *result.unresolved))
     reason = f"{contract.receiver} {result.status} without a result{why}{did}"
-    by_person = stop is not None and bool(stop.ended_by)
     return _build_failure(call, reason, by_person=by_person)
 
 

@@ -4,7 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.workflows.options import compute_max_events
+from holdfast.contracts.guardrails import GuardrailSpec
+from holdfast.contracts.tools import RetryRule
+from holdfast.workflows.options import compute_max_events, local_guardrail, local_tool_call
+from tests.builders import a_contract
 
 
 @pytest.mark.parametrize(
@@ -21,3 +24,12 @@ def test_a_history_can_be_replayed_in_one_task(
     """A run with a short task time-out goes on in a new execution sooner: replay must fit in."""
     # T-33
     assert compute_max_events(max_events, task_timeout) == allowed
+
+
+def test_a_run_is_deaf_for_half_a_minute_at_most() -> None:
+    """All attempts of what runs inside a workflow task have one limit, however many they are."""
+    eager = a_contract(local=True, timeout=10.0, retry=RetryRule(max_retries=10, backoff=1.0))
+    quick = GuardrailSpec(name="quick", layer="input", on_trip="block", local=True, timeout=10.0)
+    both = (local_tool_call("look", eager), local_guardrail("guardrail:quick", quick))
+
+    assert [one.get("schedule_to_close_timeout") for one in both] == [timedelta(seconds=30)] * 2
