@@ -5,6 +5,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from holdfast.guardrails.detectors import grammar
+from holdfast.guardrails.detectors.verbs import VERBS
 
 _MARKS = ",.;:!?()[]{}<>\"'`*_\u2013\u2014-"
 _LEADING = _MARKS.replace(".", "")
@@ -151,7 +152,7 @@ class Text:
         """Whether a participle stands behind several of something: files ending with x."""
         before = self.texts[at - 1] if at and not self.words[at - 1].is_over else ""
         ends = self.texts[at].endswith(("ing", "ed")) and self.texts[at] not in _THINGS
-        return ends and are_several(before)
+        return ends and are_several(before) and before not in VERBS
 
 
 def _is_compound(word: str) -> bool:

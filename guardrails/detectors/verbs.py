@@ -239,7 +239,17 @@ DOING = STARTING | {
     "make",
 }
 NOMINALS = frozenset(
-    {"deletion", "wipe", "purge", "removal", "destruction", "erasure", "truncation", "drop"}
+    {
+        "deletion",
+        "wipe",
+        "purge",
+        "removal",
+        "destruction",
+        "erasure",
+        "truncation",
+        "drop",
+        "disposal",
+    }
     | {"teardown", "delete", "reset"}
 )
 """What is done by doing one of these: perform a wipe of the disk."""

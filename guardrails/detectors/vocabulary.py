@@ -187,9 +187,10 @@ SMALL = _nouns(
 """What is in texts, in code, on screens and in heads: there it can be put back."""
 
 ENTERED = _nouns(
-    "case name address method entry comment column duplicate tag page field label thread link "
-    "value item note version view key parameter rule filter one node reference line cell process "
-    "cookie cache token property attachment article flag template class code ad point layer"
+    "space case name address method entry comment column duplicate tag page field label thread "
+    "link value item note version view key parameter rule filter one node reference line cell "
+    "process cookie cache token property attachment article flag template class code ad point "
+    "layer"
 ) | {"duplicates"}
 """Of what is small, what people have put into a store: there all of it is much."""
 

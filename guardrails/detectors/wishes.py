@@ -90,6 +90,8 @@ def _share_wish(text: Text, begin: int, first: int, at: int) -> Name | None:
 
 def _read_wish(text: Text, begin: int, at: int, last: int) -> Name | None:
     lead = read_lead(text, begin, at)
+    if _is_polite_wish(text, begin, at):
+        return Name(begin + 1, at - 1 - (text.texts[at - 2] == "please"))
     if (
         not lead.words
         or is_quoted_talk(text, at)
@@ -113,6 +115,12 @@ def _read_wish(text: Text, begin: int, at: int, last: int) -> Name | None:
         first = caused + 1 if caused >= 0 else begin
         return Name(first, behind) if first < behind and _ends_phrase(text, last) else None
     return None
+
+
+def _is_polite_wish(text: Text, begin: int, at: int) -> bool:
+    """Whether somebody asks for it in the passive: can it please be deleted."""
+    asks = begin < at and text.texts[begin] in {"can", "could"} and text.texts[at - 1] == "be"
+    return asks and "please" in {*text.texts[at - 2 : at], *text.texts[at + 1 : at + 2]}
 
 
 def _ends_phrase(text: Text, at: int) -> bool:
