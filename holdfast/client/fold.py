@@ -11,6 +11,7 @@ from holdfast.client import entry_events, turn_events
 from holdfast.client.disclosure import serves_guarded_run, withholds
 from holdfast.client.event_data import (
     AnswerReleased,
+    HandoffMade,
     HoldChanged,
     RolledBack,
     RunCompleted,
@@ -75,8 +76,10 @@ class EventFold:
 
     def build(self, told: Told, at: datetime) -> RunEvent:
         """Build an event of this run; its id is not given yet."""
-        brief, (kind, data) = self._run.brief, told
-        agent = brief.agent if brief else ""
+        brief, working, (kind, data) = self._run.brief, self._run.agent, told
+        agent = working.name if working else brief.agent if brief else ""
+        if isinstance(data, HandoffMade):
+            agent = data.from_agent
         return RunEvent(
             id="",
             type=kind,

@@ -160,6 +160,9 @@ async def test_nothing_is_prepared_for_whom_nothing_is_registered(runs: Runs) ->
     assert "load_context" not in str(none)
     [told] = [event.data for event in events if isinstance(event.data, HandoffMade)]
     assert (told.from_agent, told.to_agent, told.goal) == ("triage", "billing", "charge order 7")
+    place = next(at for at, one in enumerate(events) if isinstance(one.data, HandoffMade))
+    assert {one.agent for one in events[: place + 1]} == {"triage"}
+    assert {one.path for one in events[place + 1 :]} == {("billing",)}
     [span] = [one for one in span_tree(trace).spans if one.type == "handoff"]
     assert (span.attributes["from_agent"], span.attributes["to_agent"]) == ("triage", "billing")
     assert span.attributes["context_passed"] == [
