@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import event, given
 from temporalio.client import Client
-from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from holdfast import worker
@@ -41,20 +40,20 @@ async def opened(
 
 
 @pytest.fixture
-async def stage(server: WorkflowEnvironment, tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with opened(server.client, tmp_path) as stage:
+async def stage(client: Client, tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with opened(client, tmp_path) as stage:
         yield stage
 
 
 @pytest.fixture
-async def cold_stage(server: WorkflowEnvironment, tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with opened(server.client, tmp_path, cold=True) as stage:
+async def cold_stage(client: Client, tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with opened(client, tmp_path, cold=True) as stage:
         yield stage
 
 
 @pytest.fixture
-async def watched_stage(server: WorkflowEnvironment, tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with opened(server.client, tmp_path, onlookers=3) as stage:
+async def watched_stage(client: Client, tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with opened(client, tmp_path, onlookers=3) as stage:
         yield stage
 
 

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from pydantic import JsonValue
-from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowQueryFailedError, WorkflowUpdateFailedError
 from temporalio.service import RPCError
-from temporalio.testing import WorkflowEnvironment
 
 from holdfast import App
 from holdfast.contracts.base import JsonObject
@@ -240,10 +239,10 @@ def _complain_of_effects(
 
 @pytest.fixture
 async def stage(
-    server: WorkflowEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Stage]:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
-    stage = Stage(Runs(server.client), tmp_path)
+    stage = Stage(Runs(client), tmp_path)
     await stage.open()
     yield stage
     await stage.close()
