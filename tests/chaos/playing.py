@@ -1,10 +1,11 @@
 """Plays scripts on a real server, with a worker that comes and goes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
@@ -32,7 +33,7 @@ from holdfast.histories import fetch
 from holdfast.testing import Reply, ScriptTurn, call, fail, say
 from tests.chaos.scripts import LOG, MARKS, Asked, Message, Script
 from tests.histories import Story
-from tests.running import AnyRun, Run, Runs
+from tests.running import Answer, AnyRun, Run, Runs
 from tests.sample import lines
 
 PATIENCE = 60.0
@@ -133,7 +134,11 @@ class Stage(Cast):
         """Have a worker for this app."""
         self._app = app
         await self._worker.enter_async_context(
-            self._runs.working(app, cached_transcripts=self._cached_transcripts)
+            self._runs.working(
+                app,
+                cached_transcripts=self._cached_transcripts,
+                client=await self._runs.another_client(),  # the last one may not be free yet
+            )
         )
 
     async def close(self) -> None:
@@ -156,16 +161,32 @@ class Stage(Cast):
         async with _watched(handle, self._onlookers):
             await self._say(run, script.early, ())
             for reaction in (*script.reactions, None):
-                await self._rest(handle)
+                await self._insist(partial(self._rest, handle))
                 if reaction is None or await _ended(handle):
                     break
-                pending = await run.pending()
+                pending = await self._insist(run.pending)
                 for what in reaction:
                     if what.what == "restart":
                         await self._restart()
                     else:
                         await self._say(run, (what,), pending)
-        return await self._seen(run, script)
+        return await self._insist(partial(self._seen, run, script))
+
+    async def _insist(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """
+        Ask, and once more behind a restart where workers remember no runs.
+
+        The core of such a worker (SDK 1.35) may lose a task in which a local activity ends, and
+        waits for it until it is ended.
+        """
+        if self._task_timeout is not None:
+            return await ask()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await ask()
+        except TimeoutError:
+            await self._restart()
+            return await ask()
 
     def leave(self) -> None:
         self._leaving.set()
