@@ -203,6 +203,11 @@ class Run(AnyRun):
         """What the server calls the newest execution; each continue-as-new begins another."""
         return (await self.handle.describe()).run_id
 
+    async def has_task(self) -> bool:
+        """Whether there is something that no worker has taken in yet."""
+        description = await self.handle.describe()
+        return description.raw_description.HasField("pending_workflow_task")
+
     async def story(self) -> Story:
         history = await self.handle.fetch_history()
         await build_replayer(AgentRun).replay_workflow(history)

@@ -2,56 +2,26 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 
-from holdfast import Agent, App, Risk, SubAgent, tool
 from holdfast.contracts.base import JsonObject
-from holdfast.testing import call, say
 from tests.control.guarded import replayed
 from tests.running import Runs
+from tests.workflows.delegating import asking_desk
 from tests.workflows.tiered import child
 
 
-class Note(BaseModel):
-    """Write a note about what is asked."""
-
-    text: str
-
-
-class Written(BaseModel):
-    text: str
-
-
-@tool(risk=Risk.WRITE_INTERNAL)
-async def write_note(text: str) -> str:
-    """Write a note into the book."""
-    return text
-
-
-def app() -> App:
-    """A whole whose part asks people."""
-    helper = SubAgent("hand", input=Note, output=Written)
-    boss = Agent(
-        name="boss", instructions="Delegate.", models=["scripted:boss"], subagents=[helper]
-    )
-    hand = Agent(name="hand", instructions="Write.", models=["scripted:hand"], tools=[write_note])
-    return App(
-        agents=[boss, hand],
-        scripts={
-            "boss": [call("delegate_to_hand", text="a"), say("done")],
-            "hand": [call("write_note", text="a"), say('{"text": "noted"}')],
-        },
-    )
-
-
-async def test_a_decision_and_a_cancellation_while_no_worker_is_there(runs: Runs) -> None:
+async def test_a_decision_and_a_cancellation_while_no_worker_is_there(
+    runs: Runs, tmp_path: Path
+) -> None:
     """Both are heard by the worker that comes, and the next one hears of them in that order."""
     # SS-06 T-44
-    run = await runs.start("boss")
-    async with runs.working(app()):
+    app = asking_desk(tmp_path / "log")
+    run = await runs.start("desk")
+    async with runs.working(app):
         (request,) = await run.asked()
     rejection: JsonObject = {
         "request_id": request.request_id,
@@ -59,10 +29,10 @@ async def test_a_decision_and_a_cancellation_while_no_worker_is_there(runs: Runs
         "approver": "eve",
     }
     deciding = asyncio.create_task(run.decide(rejection))
-    while not (await run.handle.describe()).raw_description.HasField("pending_workflow_task"):  # noqa: ASYNC110 -- it is elsewhere
-        await asyncio.sleep(0.02)
+    while not await run.has_task():
+        await run.pause()
     await run.handle.cancel()
-    async with runs.working(app(), client=await runs.another_client()):
+    async with runs.working(app, client=await runs.another_client()):
         with pytest.raises(WorkflowFailureError):
             await run.result()
         with pytest.raises(WorkflowUpdateFailedError):
@@ -70,20 +40,23 @@ async def test_a_decision_and_a_cancellation_while_no_worker_is_there(runs: Runs
         await replayed(run)
 
 
-async def test_a_part_hears_of_its_request_in_the_order_in_which_its_whole_did(runs: Runs) -> None:
+async def test_a_part_hears_of_its_request_in_the_order_in_which_its_whole_did(
+    runs: Runs, tmp_path: Path
+) -> None:
     """The first that may decide does, however many are sent on from one workflow task."""
     # BY-52
     names = [f"approver-{number}" for number in range(8)]
-    run = await runs.start("boss")
-    async with runs.working(app()):
+    app = asking_desk(tmp_path / "log")
+    run = await runs.start("desk")
+    async with runs.working(app):
         (request,) = await run.asked()
     for name in names:
         decision = "reject" if name == names[0] else "approve"
         said: JsonObject = {"request_id": request.request_id, "decision": decision}
         await run.signal("approval", {**said, "approver": name})
-    async with runs.working(app(), client=await runs.another_client()):
+    async with runs.working(app, client=await runs.another_client()):
         result = await run.result()
-        part = await child(runs, run, "1-hand").handle.fetch_history()
+        part = await child(runs, run, "1-researcher").handle.fetch_history()
         await replayed(run)
 
     heard = [

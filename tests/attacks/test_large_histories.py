@@ -40,7 +40,7 @@ async def flooded(runs: Runs) -> Run:
     while await run.execution() == first:
         await run.signal("nonsense", "x" * 500_000)
         # Of who sends faster than a busy worker hears the server ends the run.
-        while (await run.handle.describe()).raw_description.HasField("pending_workflow_task"):
+        while await run.has_task():
             await run.pause()
     await run.signal("stop", {"reason": "enough"})
     await run.result()

@@ -14,7 +14,7 @@ from holdfast.run.delegation.subagents import TIME_IS_UP
 from holdfast.testing import call, calls, say
 from tests.memory.runs import MemoryRuns
 from tests.sample import lines
-from tests.workflows.delegating import FOUND, Findings, Question, ask, desk
+from tests.workflows.delegating import FOUND, Findings, Question, ask, asking_desk, desk
 from tests.workflows.test_relayed_requests import relayed
 from tests.workflows.tiered import staffed
 
@@ -24,8 +24,7 @@ async def test_who_stops_a_part_in_the_name_of_its_time_wedges_no_run(
 ) -> None:
     """A part that was given as long as it takes is never late, whoever says so."""
     # BY-52
-    send = call("send", log=str(tmp_path / "log"), text="x")
-    async with memory_runs.working(desk([ask("tides"), say("So.")], [send, FOUND])):
+    async with memory_runs.working(asking_desk(tmp_path / "log")):
         run = await memory_runs.start("desk")
         await run.asked()
         await run.part("1-researcher").signal("stop", {"reason": "late", "by": TIME_IS_UP})
@@ -42,8 +41,7 @@ async def test_who_stops_a_part_says_nothing_to_the_model_of_its_whole(
 ) -> None:
     """It is told that a person did; the reason, which takes no signature, is history's."""
     # BY-52
-    send = call("send", log=str(tmp_path / "log"), text="x")
-    async with memory_runs.working(desk([ask("tides"), say("So.")], [send, FOUND])):
+    async with memory_runs.working(asking_desk(tmp_path / "log")):
         run = await memory_runs.start("desk")
         await run.asked()
         part = run.part("1-researcher")

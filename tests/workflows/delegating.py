@@ -100,3 +100,8 @@ def desk(
         scripts={"desk": script, "researcher": researcher},
         policy=policy,
     )
+
+
+def asking_desk(log: Path) -> App:
+    """A desk whose researcher asks people before it sends something."""
+    return desk([ask("tides"), say("So.")], [call("send", log=str(log), text="x"), FOUND])
