@@ -360,7 +360,8 @@ class JudgeInput(Contract):
     `requests` are outlines of those that the messages name, and `digests` those of the
     whole requests, by id. `means` are there where a message wants to extend them. `sent` are the
     digests of the messages without their tokens, where any has one. `controls` are about no
-    request; those of their tokens that are `used` count no more.
+    request; those of their tokens that are `used` count no more, and those that are `signed` take
+    a token by the policy that the run goes by, whatever this worker's says.
     """
 
     run_id: str
@@ -374,6 +375,7 @@ class JudgeInput(Contract):
     sent: tuple[str, ...] = Field(default=(), exclude_if=not_)
     controls: tuple[ControlMessage, ...] = Field(default=(), exclude_if=not_)
     used: tuple[UsedToken, ...] = Field(default=(), exclude_if=not_)
+    signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
     first_execution_run_id: str = Field(default="", exclude_if=not_)
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]

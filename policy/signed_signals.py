@@ -103,7 +103,9 @@ def _find_signer(
 ) -> VerifiedApprover | Objection | None:
     wanted = trust.signals.get(signal.name)
     if signal.token is None:
-        return wanted and Objection(
+        if wanted is None and signal.name not in hearing.signed:
+            return None
+        return Objection(
             "require_stronger_auth",
             f"the policy wants {signal.name!r} signed: send it by 'holdfast' with your key, or "
             "with a signed token",

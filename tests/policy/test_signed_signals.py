@@ -60,9 +60,14 @@ def said(signal: SignedSignal = "steer", /, **given: str) -> ControlMessage:
 
 
 def hears(
-    *messages: ControlMessage, trust: Trust, used: tuple[UsedToken, ...] = ()
+    *messages: ControlMessage,
+    trust: Trust,
+    used: tuple[UsedToken, ...] = (),
+    signed: tuple[SignedSignal, ...] = (),
 ) -> tuple[ControlVerdict, ...]:
-    hearing = a_hearing((), (), controls=messages, used=used, first_execution_run_id=RUN)
+    hearing = a_hearing(
+        (), (), controls=messages, used=used, signed=signed, first_execution_run_id=RUN
+    )
     return judge_controls(hearing, trust)
 
 
@@ -71,6 +76,15 @@ def test_without_a_policy_nothing_has_to_be_signed() -> None:
     (verdict,) = hears(said(), trust=TRUST)
 
     assert (verdict.accepted, verdict.approver, verdict.proof) == (True, "eve", None)
+
+
+def test_what_a_run_goes_by_is_signed_for_a_worker_of_a_laxer_policy_too() -> None:
+    """A worker that is left over, or of the next release, takes nothing unsigned for it."""
+    unsigned, another = hears(said("stop"), said("steer"), trust=TRUST, signed=("stop",))
+    (proven,) = hears(said("stop", token=token(decision="stop")), trust=TRUST, signed=("stop",))
+
+    assert (unsigned.accepted, unsigned.code) == (False, "require_stronger_auth")
+    assert (another.accepted, proven.accepted) == (True, True)
 
 
 def test_who_signs_is_heard() -> None:

@@ -223,6 +223,7 @@ class SignalHandler:
                 now=workflow.now(),
                 controls=tuple(itertools.starmap(_build_control_message, heard)),
                 used=state.oversight.used_tokens,
+                signed=state.agent.signed,
                 first_execution_run_id=state.first_execution_run_id,
             )
         )
