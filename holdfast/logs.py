@@ -33,6 +33,10 @@ STACK = "stack"
 _OF_RUNS = ("run_id", "turn", "call_id")
 """The fields by which a line is found, and that stand first."""
 
+_WITHHELD = (
+    "what a task, a future or a callback has failed with is left out: it may quote anything"
+)
+
 _PLACE = Pattern(r' *File "[^"]+\.pyc?", line [0-9]+, in [\w<>.]+')
 """As Python writes a frame; what was raised may have a line of its own that begins like one."""
 
@@ -47,7 +51,8 @@ def configure(
 
     As HOLDFAST_LOG and HOLDFAST_LOG_FILE say; unless they do, for people on a terminal and as JSON
     elsewhere. With *quiet* a terminal shows nothing below a warning. *redact* clears each line.
-    Without *stacks* only the places of one are told: what was raised there may quote anything.
+    Without *stacks* only the places of one are told: what was raised there may quote anything,
+    and so may what asyncio says of a task or a callback that has failed.
     """
     wanted = LogSettings.load()
     handler = logging.StreamHandler(sys.stderr) if wanted.file is None else _open(wanted.file)
@@ -63,7 +68,7 @@ def configure(
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(stream),
     )
-    handler.setFormatter(_EventFormatter(render))
+    handler.setFormatter(_EventFormatter(render, stacks=stacks))
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
     logging.getLogger("temporalio.workflow").setLevel(level)
     # What a tool raises is logged as `activity.raised`; the SDK would log its traceback as well.
@@ -157,15 +162,18 @@ def _make_visible(name: str, value: object) -> object:
 class _EventFormatter(logging.Formatter):
     """Has what libraries log, and workflows, written as everything else is."""
 
-    def __init__(self, render: _Renderer) -> None:
+    def __init__(self, render: _Renderer, *, stacks: bool) -> None:
         super().__init__()
         self._render = render
+        self._stacks = stacks
 
     def format(self, record: logging.LogRecord) -> str:
         level = record.levelname.lower()
         event: Event = {"level": level, **structlog.contextvars.get_contextvars()}
         fields: Mapping[str, object] | None = getattr(record, FIELDS, None)
-        event |= {"event": _message(record), "logger": record.name} if fields is None else fields
+        quoting = self._stacks or record.name != "asyncio"
+        said = _message(record) if quoting else _WITHHELD
+        event |= {"event": said, "logger": record.name} if fields is None else fields
         if record.exc_info:
             event[STACK] = self.formatException(record.exc_info)
         return self._render(None, level, event)

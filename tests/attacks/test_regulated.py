@@ -1,5 +1,7 @@
 """What a law protects stands nowhere in words that a server, a log or a stranger can read."""
 
+import asyncio
+import gc
 import io
 import logging
 import sys
@@ -229,6 +231,29 @@ async def test_no_word_of_a_regulated_run_stands_outside_of_its_codec(
 
 
 @pytest.mark.usefixtures("sandboxed")
+async def test_what_nobody_waits_for_is_logged_without_its_words(logged: io.StringIO) -> None:
+    """A task that is forgotten, a future, and a callback with what it was called with."""
+
+    async def fail() -> None:
+        raise RuntimeError(MARK)
+
+    def refuse(_: str) -> None:
+        raise RuntimeError(MARK)
+
+    loop = asyncio.get_running_loop()
+    loop.create_future().set_exception(RuntimeError(MARK))
+    loop.call_soon(refuse, MARK)
+    task = asyncio.create_task(fail())
+    await asyncio.wait({task})
+    del task
+    gc.collect()
+
+    told = logged.getvalue()
+    assert told.count("logger=asyncio") + told.count('"logger": "asyncio"') == 3
+    assert f"in {fail.__name__}" in told
+    assert MARK not in told
+
+
 async def test_no_file_of_a_regulated_run_is_named_in_a_log(
     client: Client, logged: io.StringIO, tmp_path: Path
 ) -> None:
