@@ -198,7 +198,8 @@ class _Redaction:
         found: dict[str, JsonValue] = {}
         numbers: dict[str, int] = {}
         for name, entry in value.items():
-            kind = kind_of_field(name) if self._lookalikes and isinstance(entry, str) else None
+            held = self._lookalikes and isinstance(entry, str) and entry
+            kind = kind_of_field(name) if held else None
             shown = self.value(entry) if kind is None else f"[redacted: {kind}]"
             found[_unique(self.text(name), found, numbers)] = shown
         return found
