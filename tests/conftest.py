@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +23,7 @@ from holdfast.adapters.base import ProviderAdapter
 from holdfast.dev_server import dev_server
 from holdfast.memory import GC_THRESHOLDS
 from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.workflows import options
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect
 from tests.adapters.provider_server import ProviderServer, point_adapters_at, serving
 from tests.memory.runs import MemoryRuns
@@ -197,7 +199,7 @@ def skipping_runs(skipping_server: WorkflowEnvironment, home: Path) -> Runs:
 
 
 @pytest.fixture(scope="session")
-async def sandboxed(tmp_path_factory: pytest.TempPathFactory, copies: Path) -> None:
+async def sandbox_found(tmp_path_factory: pytest.TempPathFactory, copies: Path) -> None:
     """A machine that has the sandbox; without one there is nothing to test."""
     folder = tmp_path_factory.mktemp("try")
     (folder / "sandbox").symlink_to(copies)
@@ -206,6 +208,12 @@ async def sandboxed(tmp_path_factory: pytest.TempPathFactory, copies: Path) -> N
         if settings.variable("HOLDFAST_TEST_SANDBOX") == "required":
             pytest.fail(f"no sandbox to test: {flaw}")
         pytest.skip(flaw)
+
+
+@pytest.fixture
+def sandboxed(sandbox_found: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sandbox, and runs that take no command for lost because a heartbeat is late."""
+    monkeypatch.setattr(options, "HEARTBEAT_TIMEOUT", timedelta(minutes=1))
 
 
 @pytest.fixture

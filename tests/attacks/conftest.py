@@ -19,7 +19,9 @@ from tests.builders import admitted, an_invocation
 
 
 @pytest.fixture(scope="session")
-def sandbox_home(tmp_path_factory: pytest.TempPathFactory, copies: Path, sandboxed: None) -> Path:
+def sandbox_home(
+    tmp_path_factory: pytest.TempPathFactory, copies: Path, sandbox_found: None
+) -> Path:
     """The folder of a worker that has a sandbox."""
     folder = tmp_path_factory.mktemp("home")
     (folder / "sandbox").symlink_to(copies)

@@ -4,7 +4,6 @@ import asyncio
 import re
 import sys
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from holdfast.guardrails import secret_detection
 from holdfast.policy_testing.cases import load_cases, run_case
 from holdfast.trace.reader import read_trace
 from holdfast.trace.values import Trace
-from holdfast.workflows import options
 from tests.activities.looking import answer, looked
 from tests.examples.demos import play
 from tests.running import Runs
@@ -27,12 +25,8 @@ EXAMPLE = REPOSITORY.parent
 
 
 @pytest.fixture
-def workspaces(
-    tmp_path: Path, runs: Runs, sandboxed: None, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def workspaces(tmp_path: Path, runs: Runs, sandboxed: None) -> Path:
     """Where the copies of runs lie; without a sandbox there is nothing to test."""
-    # A command is no read: on a machine so busy that a heartbeat is late nobody runs it again.
-    monkeypatch.setattr(options, "HEARTBEAT_TIMEOUT", timedelta(minutes=1))
     return tmp_path / "home" / "workspaces"
 
 
