@@ -28,12 +28,13 @@ async def handle_reset(run: RunContext, execution: str) -> None:
 
 def after_reset(state: RunState, execution: str, now: datetime) -> RunState:
     """
-    Forget what was decided and approved; ask anew what was asked, under ids that nobody knows.
+    Forget what was decided and approved, plans too; ask anew what was asked, under new ids.
 
     What people said in the execution before may be sent again to this one: its requests must have
     other names.
     """
-    state = state.with_(execution=execution).with_oversight(
+    planning = state.brief.mode == "plan"
+    state = state.with_(execution=execution, planning=planning).with_oversight(
         request_mark=f"{digest(execution)[:8]}-", reviewed=(), releases=()
     )
     waiting, closed = state.oversight.requests, state.oversight.closed

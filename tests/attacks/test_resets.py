@@ -9,11 +9,12 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast import App
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
-from holdfast.testing import call
+from holdfast.testing import call, say
+from holdfast.tools import submit_plan
 from tests.control.controlled import replayed
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
-from tests.sample import lines, scripted, told
+from tests.sample import TOOLS, lines, scripted, told
 
 Point = Callable[[Sequence[HistoryEvent]], int]
 
@@ -43,7 +44,7 @@ def before_the_approval(events: Sequence[HistoryEvent]) -> int:
     )
 
 
-def before_the_call(events: Sequence[HistoryEvent]) -> int:
+def before_the_call(events: Sequence[HistoryEvent], tool: str = "send") -> int:
     """The task that sent the call off; it was allowed in the one before."""
     return task_before(
         events,
@@ -51,7 +52,7 @@ def before_the_call(events: Sequence[HistoryEvent]) -> int:
             n
             for n, one in enumerate(events)
             if one.event_type == SCHEDULED
-            and one.activity_task_scheduled_event_attributes.activity_type.name == "send"
+            and one.activity_task_scheduled_event_attributes.activity_type.name == tool
         ),
     )
 
@@ -82,6 +83,27 @@ async def test_a_reset_asks_again(runs: Runs, tmp_path: Path, point: Point) -> N
     assert refused
     assert result.answer == "send ok"
     assert lines(log) == before * 2
+
+
+async def test_a_reset_run_that_plans_first_plans_anew(runs: Runs, tmp_path: Path) -> None:
+    """The plan that people approved before frees nothing, not even what no one is asked about."""
+    # BY-18
+    log = tmp_path / "log"
+    plan = call("submit_plan", goal="write", steps=["write it"], tools=["write"])
+    script = [plan, call("write", log=str(log), text="x"), say("done")]
+    async with runs.working(scripted(script, tools=[*TOOLS, submit_plan])):
+        run = await runs.start("it", mode="plan")
+        await run.approve((await run.asked_for_approval()).request_id)
+        first = await run.result()
+        before = lines(log)
+        events = (await run.handle.fetch_history()).events
+        again = await runs.reset(run, before_the_call(events, "write"))
+        second = await again.result()
+        status = await again.status()
+        await replayed(runs, again)
+
+    assert (first.answer, second.answer, status.planning) == ("done", "done", True)
+    assert lines(log) == before != []
 
 
 async def test_a_later_execution_goes_on(memory_runs: MemoryRuns, tmp_path: Path) -> None:

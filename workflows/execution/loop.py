@@ -212,6 +212,8 @@ class StepLoop:
         if answer is None:
             return
         await resets.handle_reset(self._run, answer.execution)
+        if self._run.state.planning and not asked.planning:
+            return  # it was decided by a plan of before the reset: the next round decides anew
         now = workflow.now()
         self._run.state = turns.close_turn_if_complete(
             tool_calls.after_rulings(self._run.state, answer, now), now
