@@ -6,6 +6,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
+from holdfast.activities.statuses import IS_OPEN
 from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
@@ -42,8 +43,7 @@ class TemporalHolders:
         mine = (_since(shown, resource, own.start_time), run_id)
         query = (
             f"WorkflowType IN ('{WORKFLOW_TYPE}', '{SESSION_WORKFLOW_TYPE}') "
-            "AND ExecutionStatus = 'Running' "
-            f"AND {resource_claims.ATTRIBUTE} = '{resource}'"
+            f"AND {IS_OPEN} AND {resource_claims.ATTRIBUTE} = '{resource}'"
         )
         found: list[tuple[str, str]] = []
         try:

@@ -14,11 +14,13 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowHandle,
     WorkflowQueryFailedError,
+    WorkflowQueryRejectedError,
 )
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import Execution, build_start_refusal, find_calling_execution
+from holdfast.activities.statuses import is_open
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.delegation.carryover import Carryover
@@ -48,6 +50,9 @@ _NEVER_TOLD = frozenset({RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_D
 
 QUERY_TIMEOUT = timedelta(seconds=10)
 """So long a run may take to say what it waits for."""
+
+_UNANSWERED = (RPCError, WorkflowQueryRejectedError)
+"""How a query ends that no worker answers, for want of one or because the run is paused."""
 
 CARRYOVER_TIMEOUT = timedelta(seconds=30)
 """So long a worker may take to build a run anew that is over."""
@@ -88,7 +93,7 @@ class TemporalRuns:
                     result_type=PendingPage,
                     rpc_timeout=QUERY_TIMEOUT,
                 )
-            except (RPCError, WorkflowQueryFailedError):
+            except (*_UNANSWERED, WorkflowQueryFailedError):
                 return True
             if any(request.request_id == request_id for request in page.items):
                 return True
@@ -137,6 +142,10 @@ _ENDED: Mapping[WorkflowExecutionStatus, str] = {
 }
 
 
+def _describe_none(name: str, tenant: str) -> str:
+    return f"there is no run {name!r} of tenant {tenant!r} that a worker answers for"
+
+
 class TemporalEarlierRuns:
     """
     Runs of this namespace that are over, asked what they left.
@@ -152,15 +161,15 @@ class TemporalEarlierRuns:
         name = retry_of.run_id
         found = await self._describe(name)
         if found is None:
-            raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
+            raise build_start_refusal(_describe_none(name, tenant))
         execution = await find_taken_execution(self._client, Execution(name, found.run_id))
         # Before anything else: what is told of a turn that there isn't is told to no other tenant.
-        if await self._ask_tenant(execution) not in {tenant, None}:
-            raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
+        if await self._ask_tenant(execution, tenant) not in {tenant, None}:
+            raise build_start_refusal(_describe_none(name, tenant))
         left = await self._ask(execution, "", retry_of)
         if left.brief.tenant != tenant:
-            raise build_start_refusal(f"there is no run {name!r} of tenant {tenant!r}")
-        if found.status is WorkflowExecutionStatus.RUNNING:
+            raise build_start_refusal(_describe_none(name, tenant))
+        if is_open(found.status):
             raise build_start_refusal(
                 f"run {name!r} goes on: it can be tried again once it is over"
             )
@@ -193,16 +202,21 @@ class TemporalEarlierRuns:
             return None
         return found if found.workflow_type == WORKFLOW_TYPE else None
 
-    async def _ask_tenant(self, execution: Execution) -> str | None:
-        """Return whose a run is; null of one that never began, which can't tell anything."""
+    async def _ask_tenant(self, execution: Execution, tenant: str) -> str | None:
+        """
+        Return whose a run is; null of one that never began, which can't tell anything.
+
+        Where nobody says it, as of a run that is paused, no other *tenant* is told that there is
+        one.
+        """
         run = self._client.get_workflow_handle(execution.run_id, run_id=execution.id)
         try:
             found = await run.query("status", result_type=StatusReport, rpc_timeout=QUERY_TIMEOUT)
         except WorkflowQueryFailedError:
             return None
-        except RPCError as error:
+        except _UNANSWERED:
             raise ApplicationError(
-                f"no worker says whose run {execution.run_id!r} is: {error}", type="InvalidInput"
+                _describe_none(execution.run_id, tenant), type="InvalidInput"
             ) from None
         return found.tenant
 
@@ -224,7 +238,7 @@ class TemporalEarlierRuns:
                 type="InvalidInput",
                 non_retryable=REPLAY_FAILED not in str(error),
             ) from None
-        except RPCError as error:
+        except _UNANSWERED as error:
             raise ApplicationError(
                 f"no worker says what run {name!r} did: {error}", type="InvalidInput"
             ) from None

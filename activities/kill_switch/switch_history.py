@@ -8,11 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 from pydantic_core import from_json
 from temporalio.api.common.v1 import Payload, WorkflowExecution
-from temporalio.api.enums.v1 import (
-    ContinueAsNewInitiator,
-    EventType,
-    WorkflowExecutionStatus,
-)
+from temporalio.api.enums.v1 import ContinueAsNewInitiator, EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import (
     DescribeWorkflowExecutionRequest,
@@ -103,8 +99,7 @@ class SwitchHistory:
                 f"workflow {self._id!r} is a {found.type.name!r}: end it, its id belongs to the "
                 f"kill switch ({SWITCHES_WORKFLOW_TYPE})"
             )
-        running = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
-        return Execution(found.execution.run_id, found.status == running)
+        return Execution(found.execution.run_id, not found.HasField("close_time"))
 
     async def page(
         self, run_id: str, token: bytes, *, wait: bool

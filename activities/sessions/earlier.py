@@ -20,16 +20,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import Execution
 from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
+from holdfast.activities.statuses import OVER, is_open
 from holdfast.contracts.sessions.archive import OPENED, ArchivedSession
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
-
-_OVER = {
-    WorkflowExecutionStatus.COMPLETED,
-    WorkflowExecutionStatus.FAILED,
-    WorkflowExecutionStatus.CANCELED,
-    WorkflowExecutionStatus.TERMINATED,
-    WorkflowExecutionStatus.TIMED_OUT,
-}
 
 MAX_FAILED_EXECUTIONS = 20
 """So many that failed are looked at for one that began; all that ended otherwise are."""
@@ -141,7 +134,7 @@ class TemporalEarlierSessions:
             following = await self._find_following(execution)
             later = await self.read(following) if following is not None else None
             return later or await self._ask(execution)
-        return await self._ask(execution) if status in _OVER else None
+        return await self._ask(execution) if status in OVER else None
 
     async def _find_following(self, execution: Execution) -> Execution | None:
         """Return the execution in which one was continued."""
@@ -227,7 +220,7 @@ def knows_more(one: Opening, archived: ArchivedSession | None) -> bool:
 
 
 def _may_say_later(one: Opening) -> bool:
-    return not one.number and one.status is WorkflowExecutionStatus.RUNNING
+    return not one.number and is_open(one.status)
 
 
 async def describe_execution(client: Client, execution: Execution) -> WorkflowExecutionInfo:

@@ -3,8 +3,8 @@
 from typing import Annotated, Literal, TypeAlias
 
 import typer
-from temporalio.client import WorkflowExecutionStatus
 
+from holdfast.activities.statuses import is_open
 from holdfast.cli import deciding, options, render, request_details, screen, seeing
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
@@ -164,7 +164,7 @@ async def _send(
 
 async def _find_requests(run: Run) -> list[PendingRequest]:
     description = await run.describe()
-    if description.status is not WorkflowExecutionStatus.RUNNING:
+    if not is_open(description.status):
         return []
     return [PendingRequest(run, request) for request in await run.pending()]
 

@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from holdfast.cli import deciding, options, request_details, screen
+from holdfast.cli import deciding, options, request_details, screen, standing
 from holdfast.cli.options import blocking
 from holdfast.client import MessageRefused, NoWorker, Run
 from holdfast.client.messages import build
@@ -105,6 +105,7 @@ async def cancel(run: options.RunId, *, reason: Reason = None) -> None:
     """Cancel a run: tools that run are told to end, nothing new begins."""
     asked = (await options.connect()).run(run)
     await asked.cancel(reason=reason or "", by=options.login())
+    await standing.warn_of_pause(asked)
     screen.tell(f"{run} is being cancelled")
 
 
@@ -113,6 +114,7 @@ async def _query_status(run: Run) -> StatusReport | None:
     try:
         return await run.status()
     except NoWorker:
+        await standing.warn_of_pause(run)
         return None
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
-from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
+from holdfast.activities.statuses import is_open
 from holdfast.cli import options, render, screen, standing
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
@@ -187,7 +187,7 @@ async def _find_earlier(run: Run, at: int | None) -> tuple[Trace, str]:
             f"{run.id!r} is a session, which goes on with each message: say it once more in a new "
             f"one, and '{screen.command('show', run.id)}' tells how those before ended"
         )
-    if found.status is WorkflowExecutionStatus.RUNNING:
+    if is_open(found.status):
         raise HoldfastError(
             f"run {run.id!r} goes on: wait for its end, or '{screen.command('cancel', run.id)}'"
         )
@@ -354,7 +354,9 @@ async def list_(
 @blocking
 async def show(run: options.RunId, as_json: options.Json = False) -> None:
     """Show where a run stands. Without a worker this comes from its history."""
-    view = await standing.view((await options.connect()).run(run))
+    asked = (await options.connect()).run(run)
+    view = await standing.view(asked)
+    await standing.warn_of_pause(asked)
     if as_json:
         render.show_json(view.model_dump(mode="json"))
     else:

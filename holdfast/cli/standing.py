@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
-from temporalio.client import WorkflowExecutionStatus
-
-from holdfast.cli import render, request_details
+from holdfast.activities.statuses import PAUSED, is_open
+from holdfast.cli import render, request_details, screen
 from holdfast.cli.screen import Screen
 from holdfast.client import NoWorker, Run
+from holdfast.client.rpc_errors import describe_pause
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Limits, UsageReport
@@ -116,10 +116,16 @@ class RunView(Contract):
 
 async def view(run: Run) -> RunView:
     """Return where a run stands; raises HoldfastError when there is no such run."""
-    if (await run.describe()).status is WorkflowExecutionStatus.RUNNING:
+    if is_open((await run.describe()).status):
         with suppress(NoWorker):
             return await _ask_worker(run)
     return read_view(read_trace(await run.history()))
+
+
+async def warn_of_pause(run: Run) -> None:
+    """Say that a run is paused in Temporal, of which it knows nothing itself."""
+    if (await run.describe()).status == PAUSED:
+        screen.warn(describe_pause(run.id))
 
 
 async def _ask_worker(run: Run) -> RunView:

@@ -11,6 +11,7 @@ from temporalio.api.enums.v1 import PendingWorkflowTaskState
 from temporalio.client import WorkflowExecutionDescription
 from temporalio.service import RPCError
 
+from holdfast.activities.statuses import PAUSED
 from holdfast.cli import options, render, screen
 from holdfast.cli.asking import ApprovalPrompt
 from holdfast.cli.options import blocking
@@ -18,7 +19,7 @@ from holdfast.cli.screen import Screen
 from holdfast.client import Holdfast, Run, RunEvent
 from holdfast.client.event_data import TextDelta, TextReset
 from holdfast.client.live import LIVE_SECONDS
-from holdfast.client.rpc_errors import START_A_WORKER
+from holdfast.client.rpc_errors import START_A_WORKER, describe_pause
 from holdfast.client.spans import join_spans
 from holdfast.client.stream import EventStream, open_stream
 from holdfast.contracts.texts import one_line
@@ -177,6 +178,9 @@ def _find_idle_domain(trace: Trace) -> str | None:
 
 
 def _reasons(description: WorkflowExecutionDescription) -> Iterator[str]:
+    if description.status == PAUSED:
+        yield describe_pause(description.id)
+        return
     raw = description.raw_description
     scheduled = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
     if raw.HasField("pending_workflow_task") and raw.pending_workflow_task.state == scheduled:

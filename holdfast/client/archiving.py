@@ -13,6 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import histories
 from holdfast.activities.sessions.archive import Archive
+from holdfast.activities.statuses import IS_OVER
 from holdfast.client.spans import join_spans
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE
@@ -29,10 +30,7 @@ SWEEP_SECONDS = 10.0
 LATENESS = timedelta(minutes=5)
 """So much later than a run ends it may be listed."""
 
-_OVER = (
-    f"WorkflowType IN ('{WORKFLOW_TYPE}', '{SESSION_WORKFLOW_TYPE}') AND "
-    "ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
-)
+_OVER = f"WorkflowType IN ('{WORKFLOW_TYPE}', '{SESSION_WORKFLOW_TYPE}') AND {IS_OVER}"
 
 _OF_ONE_RUN = frozenset(
     {

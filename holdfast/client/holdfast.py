@@ -32,7 +32,7 @@ from holdfast.client.listing import (
     find_waiting,
 )
 from holdfast.client.messages import build
-from holdfast.client.rpc_errors import START_A_WORKER
+from holdfast.client.rpc_errors import START_A_WORKER, describe_pause
 from holdfast.client.run import Run
 from holdfast.client.session import Session, SessionOptions, build_session
 from holdfast.client.spans import read_spans
@@ -230,11 +230,12 @@ class Holdfast:
         Yield what waits for people in open runs; of a *group*, what its members may decide.
 
         A server without search attributes is asked for every open run. Raises NoWorker at its end,
-        which names the runs that nobody answered for.
+        which names the runs that nobody answered for, and those that are paused in Temporal.
         """
         _require_texts(group=group, tenant=tenant)
         silent: list[str] = []
-        left = await find_waiting(self.client, group, tenant)
+        may_wait = await find_waiting(self.client, group, tenant)
+        left = [one for one in may_wait if not one.is_paused]
         worked_for = await self._find_worked_for({one.queue for one in left})
         waited = 0.0
         while batch := _next_batch(one for one in left if one.queue in worked_for):
@@ -251,8 +252,11 @@ class Holdfast:
                         yield PendingRequest(self.run(one.run_id), request)
             left = [one for one in left if one not in batch]
         silent += [one.run_id for one in left]
+        lines = [describe_pause(one.run_id) for one in may_wait if one.is_paused]
         if silent:
-            raise NoWorker(f"no worker answers for {', '.join(silent)}: {START_A_WORKER}")
+            lines.append(f"no worker answers for {', '.join(silent)}: {START_A_WORKER}")
+        if lines:
+            raise NoWorker("; ".join(lines))
 
     async def trace(self, run_id: str, *, reasoning: bool = False) -> SpanTree:
         """

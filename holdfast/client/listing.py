@@ -14,6 +14,7 @@ from temporalio.client import (
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
+from holdfast.activities.statuses import IS_OPEN, IS_OVER, PAUSED
 from holdfast.client.rpc_errors import read_answer
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import HoldfastError, NoWorker
@@ -27,10 +28,8 @@ from holdfast.workflows.execution.search_attributes import NAME, PENDING, STATUS
 
 _ALL = f"WorkflowType = '{WORKFLOW_TYPE}'"
 _SESSIONS = f"WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
-_OPEN = f"({_ALL} OR {_SESSIONS}) AND ExecutionStatus = 'Running'"
-_HAS_NO_ANSWER = (
-    "ExecutionStatus != 'Running' AND (AgentStatus IS NULL OR AgentStatus != 'completed')"
-)
+_OPEN = f"({_ALL} OR {_SESSIONS}) AND {IS_OPEN}"
+_HAS_NO_ANSWER = f"{IS_OVER} AND (AgentStatus IS NULL OR AgentStatus != 'completed')"
 
 # Runs of a worker that began without search attributes may wait too.
 _WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"
@@ -135,11 +134,16 @@ class Wanted(NamedTuple):
 
 
 class MayWait(NamedTuple):
-    """An open run in which something may wait; `of_tenant`, the server says that it is theirs."""
+    """
+    An open run in which something may wait; `of_tenant`, the server says that it is theirs.
+
+    One that `is_paused` in Temporal can't be asked.
+    """
 
     run_id: str
     of_tenant: bool
     queue: str
+    is_paused: bool
 
 
 async def find_waiting(client: Client, group: str | None, tenant: str | None) -> list[MayWait]:
@@ -157,6 +161,7 @@ async def find_waiting(client: Client, group: str | None, tenant: str | None) ->
                 run.id,
                 of_tenant=run.typed_search_attributes.get(TENANT) == tenant,
                 queue=run.task_queue,
+                is_paused=run.status == PAUSED,
             )
             async for run in client.list_workflows(f"{_WAITING}{theirs}")
             if group is None or may_wait_for(run.typed_search_attributes.get(PENDING), group)
@@ -165,7 +170,12 @@ async def find_waiting(client: Client, group: str | None, tenant: str | None) ->
         if error.status is not RPCStatusCode.INVALID_ARGUMENT:
             raise
         return [
-            MayWait(run.id, of_tenant=False, queue=run.task_queue)
+            MayWait(
+                run.id,
+                of_tenant=False,
+                queue=run.task_queue,
+                is_paused=run.status == PAUSED,
+            )
             async for run in client.list_workflows(_OPEN)
         ]
 
@@ -272,7 +282,7 @@ async def _find_status(client: Client, execution: WorkflowExecution) -> TraceSta
     for standing in STATUSES:
         if standing == known:
             return standing
-    if execution.status is WorkflowExecutionStatus.RUNNING:
+    if execution.close_time is None:
         return "running"
     # Without search attributes only the result says how a completed run ended.
     try:

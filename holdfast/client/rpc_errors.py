@@ -10,6 +10,7 @@ from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
     WorkflowQueryFailedError,
+    WorkflowQueryRejectedError,
 )
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
@@ -49,6 +50,11 @@ def is_without_worker(error: RPCError) -> bool:
 def no_worker(run: str) -> NoWorker:
     """Say that nobody who works at a run answers."""
     return NoWorker(f"no worker answers for run {run!r}: {START_A_WORKER}")
+
+
+def describe_pause(run: str) -> str:
+    """Say that Temporal keeps a run from all workers, and how it goes on."""
+    return f"run {run!r} is paused in Temporal, where 'temporal workflow unpause' lets it go on"
 
 
 def unreadable(run: str) -> NoWorker:
@@ -99,6 +105,8 @@ async def ask(
         except WorkflowQueryFailedError as error:
             if REPLAY_FAILED not in str(error):
                 raise NoWorker(f"run {run_id!r} can't be asked yet: {error}") from None
+        except WorkflowQueryRejectedError:
+            raise NoWorker(describe_pause(run_id)) from None
         except RPCError as error:
             if is_without_worker(error):
                 break

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
-    WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowHistory,
     WorkflowUpdateFailedError,
@@ -20,6 +19,7 @@ from temporalio.common import RawValue
 from temporalio.service import RPCError
 
 from holdfast import histories
+from holdfast.activities.statuses import PAUSED, is_open
 from holdfast.client.events import RunEvent
 from holdfast.client.live import LIVE_SECONDS
 from holdfast.client.messages import build, is_name, name_request
@@ -28,6 +28,7 @@ from holdfast.client.rpc_errors import (
     START_A_WORKER,
     ask,
     describe_end,
+    describe_pause,
     read_answer,
     translate_error,
     unreadable,
@@ -240,7 +241,7 @@ class Run:
     async def describe_open(self) -> WorkflowExecutionDescription:
         """Return what the server knows of a run that goes on; HoldfastError when it is over."""
         description = await self.describe()
-        if description.status is not WorkflowExecutionStatus.RUNNING:
+        if not is_open(description.status):
             raise HoldfastError(describe_end(description))
         return description
 
@@ -308,7 +309,8 @@ class Run:
 
     async def update(self, name: str, message: Inbound) -> MessageOutcome:
         """Send a message as an update, and return what became of it."""
-        await self.describe_open()
+        if (await self.describe_open()).status == PAUSED:
+            raise NoWorker(f"{describe_pause(self.id)}: only then it takes {name!r}")
         handle = self._client.get_workflow_handle(self.id)
         try:
             answer: RawValue = await handle.execute_update(  # pyright: ignore[reportUnknownMemberType] -- an overload of the SDK leaves a type open

@@ -263,7 +263,7 @@ async def find_begun(client: Client, session_id: str) -> AsyncGenerator[BegunSes
     NoWorker where one can't be asked yet.
     """
     latest = await describe(client, session_id)
-    running = latest.status == WorkflowExecutionStatus.RUNNING
+    is_open = not latest.HasField("close_time")
     query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
     found = [
         (one.start_time, one.run_id)
@@ -278,7 +278,7 @@ async def find_begun(client: Client, session_id: str) -> AsyncGenerator[BegunSes
         try:
             report = await ask(client, (session_id, execution), "session", SessionReport)
         except NoWorker as error:
-            opens = running and execution == latest.execution.run_id
+            opens = is_open and execution == latest.execution.run_id
             begun = NEVER_BEGAN not in str(error) and await has_begun(
                 client, Execution(session_id, execution)
             )

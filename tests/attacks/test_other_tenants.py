@@ -2,10 +2,22 @@
 
 import pytest
 from pydantic import JsonValue
+from temporalio.exceptions import ApplicationError
 
+from holdfast.activities.runs import TemporalEarlierRuns
+from holdfast.contracts.control import RetryOf
 from tests.running import Runs
 from tests.sample import scripted
 from tests.workflows.test_retries import BROKEN, refusal
+
+NONE = "there is no run '{name}' of tenant 'other' that a worker answers for"
+
+
+async def ask_for(runs: Runs, run_id: str) -> str:
+    """Say what a start that tries a run again is refused with at its first look."""
+    with pytest.raises(ApplicationError) as refused:
+        await TemporalEarlierRuns(runs.client).read(RetryOf(run_id=run_id), "other")
+    return refused.value.message
 
 
 @pytest.mark.parametrize("of", [{}, {"turn": 1}, {"turn": 99}, {"turn": 99, "dry": True}])
@@ -29,4 +41,15 @@ async def test_who_tries_a_run_of_another_tenant_learns_nothing_of_it(
             for name in (theirs.handle.id, behind.handle.id, "nobody")
         }
 
-    assert told == {name: f"there is no run {name!r} of tenant 'other'" for name in told}
+    assert told == {name: NONE.format(name=name) for name in told}
+
+
+async def test_who_tries_a_run_that_nobody_works_for_learns_nothing_of_it(runs: Runs) -> None:
+    """No worker says whose it is: the words are those for a run that nobody has."""
+    # BY-20
+    theirs = await runs.start("it", tenant="acme")
+    told = await ask_for(runs, theirs.handle.id)
+    await theirs.handle.terminate()
+
+    assert told == NONE.format(name=theirs.handle.id)
+    assert await ask_for(runs, "nobody") == NONE.format(name="nobody")

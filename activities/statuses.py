@@ -1,0 +1,57 @@
+"""How executions stand, also where the server says so in a status that the SDK lacks."""
+
+from functools import cache
+
+from temporalio.api.enums.v1 import WorkflowExecutionStatus as ServerStatus
+from temporalio.client import WorkflowExecutionStatus
+
+_PREFIX = "WORKFLOW_EXECUTION_STATUS_"
+
+OVER = frozenset(
+    {
+        WorkflowExecutionStatus.COMPLETED,
+        WorkflowExecutionStatus.FAILED,
+        WorkflowExecutionStatus.CANCELED,
+        WorkflowExecutionStatus.TERMINATED,
+        WorkflowExecutionStatus.TIMED_OUT,
+    }
+)
+"""Nothing follows these."""
+
+IS_OVER = "ExecutionStatus IN ('Completed', 'Failed', 'Canceled', 'Terminated', 'TimedOut')"
+"""Asks the server for executions behind which there is none."""
+
+IS_OPEN = (
+    "ExecutionStatus NOT IN "
+    "('Completed', 'Failed', 'Canceled', 'Terminated', 'TimedOut', 'ContinuedAsNew')"
+)
+"""Asks for those that go on; no server is asked by a status that it may not have, as 'Paused'."""
+
+
+@cache
+def _add_status(value: object) -> WorkflowExecutionStatus | None:
+    """
+    Return a status of the server's that the SDK lacks, by the server's name if that is known.
+
+    The SDK would raise ValueError for a whole page of a list that has one such execution, and for
+    each description and query of it. This is what its own enumeration asks where it has no such
+    number.
+    """
+    if not isinstance(value, int):
+        return None
+    names = (name for name, number in ServerStatus.items() if number == value)
+    added = int.__new__(WorkflowExecutionStatus, value)
+    added._value_ = value
+    added._name_ = next(names, f"STATUS_{value}").removeprefix(_PREFIX)
+    return added
+
+
+WorkflowExecutionStatus._missing_ = _add_status
+
+PAUSED = WorkflowExecutionStatus(ServerStatus.WORKFLOW_EXECUTION_STATUS_PAUSED)
+"""By 'temporal workflow pause': it hears signals when it goes on, and answers nothing before."""
+
+
+def is_open(status: WorkflowExecutionStatus | None) -> bool:
+    """Whether an execution goes on: one that is paused does, too."""
+    return status not in {*OVER, WorkflowExecutionStatus.CONTINUED_AS_NEW, None}
