@@ -4,10 +4,14 @@ from collections.abc import AsyncGenerator, Mapping
 from datetime import timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType, IndexedValueType
+from temporalio.api.enums.v1 import EventType, IndexedValueType, TaskQueueType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
+    GetWorkflowExecutionHistoryReverseRequest,
+)
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -207,17 +211,18 @@ class TemporalEarlierRuns:
         Return whose a run is; null of one that never began, which can't tell anything.
 
         Where nobody says it, as of a run that is paused, no other *tenant* is told that there is
-        one.
+        one. Nobody waits for a queue without a worker: whoever does keeps a place of this one's.
         """
         run = self._client.get_workflow_handle(execution.run_id, run_id=execution.id)
+        unsaid = ApplicationError(_describe_none(execution.run_id, tenant), type="InvalidInput")
+        if not await has_workers(self._client, (await run.describe()).task_queue):
+            raise unsaid
         try:
             found = await run.query("status", result_type=StatusReport, rpc_timeout=QUERY_TIMEOUT)
         except WorkflowQueryFailedError:
             return None
         except _UNANSWERED:
-            raise ApplicationError(
-                _describe_none(execution.run_id, tenant), type="InvalidInput"
-            ) from None
+            raise unsaid from None
         return found.tenant
 
     async def _ask(self, execution: Execution, digest: str, of: RetryOf) -> Carryover:
@@ -260,6 +265,19 @@ class TemporalEarlierRuns:
             if not digests
             else f"run {execution.run_id!r} withholds what its models said"
         )
+
+
+async def has_workers(client: Client, queue: str) -> bool:
+    """Whether a worker asks for work on a task queue, or the server doesn't say."""
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    try:
+        return bool((await client.workflow_service.describe_task_queue(request)).pollers)
+    except RPCError:
+        return True
 
 
 async def find_taken_execution(client: Client, execution: Execution) -> Execution:

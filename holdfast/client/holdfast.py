@@ -9,16 +9,13 @@ from datetime import timedelta
 from typing import Literal, NamedTuple, Self, TypedDict, Unpack
 
 from pydantic import JsonValue
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.converter import PayloadCodec
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError
 
 from holdfast import connection
+from holdfast.activities.runs import has_workers
 from holdfast.client.listing import (
     ACTIVE,
     FAILED,
@@ -269,15 +266,7 @@ class Holdfast:
 
     async def has_workers(self, queue: str) -> bool:
         """Whether a worker asks for work on a task queue, or the server doesn't say."""
-        request = DescribeTaskQueueRequest(
-            namespace=self.client.namespace,
-            task_queue=TaskQueue(name=queue),
-            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-        )
-        try:
-            return bool((await self.client.workflow_service.describe_task_queue(request)).pollers)
-        except RPCError:
-            return True
+        return await has_workers(self.client, queue)
 
     async def _find_worked_for(self, queues: Collection[str]) -> set[str]:
         """Return the task queues on which a worker asks for work."""

@@ -2,7 +2,9 @@
 
 import pytest
 from pydantic import JsonValue
+from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWorkflowInput
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.runs import TemporalEarlierRuns
 from holdfast.contracts.control import RetryOf
@@ -11,6 +13,23 @@ from tests.sample import scripted
 from tests.workflows.test_retries import BROKEN, refusal
 
 NONE = "there is no run '{name}' of tenant 'other' that a worker answers for"
+
+
+class Waiting(Interceptor, OutboundInterceptor):
+    """Knows the runs that somebody has waited for, in vain."""
+
+    def __init__(self) -> None:
+        self.asked = list[str]()
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        """Stand before what asks the server."""
+        OutboundInterceptor.__init__(self, next)
+        return self
+
+    async def query_workflow(self, input: QueryWorkflowInput) -> object:
+        """End as what no worker answered in its time."""
+        self.asked.append(input.id)
+        raise RPCError("timed out", RPCStatusCode.DEADLINE_EXCEEDED, b"")
 
 
 async def ask_for(runs: Runs, run_id: str) -> str:
@@ -53,3 +72,15 @@ async def test_who_tries_a_run_that_nobody_works_for_learns_nothing_of_it(runs: 
 
     assert told == NONE.format(name=theirs.handle.id)
     assert await ask_for(runs, "nobody") == NONE.format(name="nobody")
+
+
+async def test_a_run_that_nobody_works_for_is_not_waited_for(runs: Runs) -> None:
+    """Starts that try such runs again, however many, keep no places of a worker's meanwhile."""
+    waiting = Waiting()
+    asking = Client(runs.client.service_client, interceptors=[waiting])
+    theirs = await runs.start("it", tenant="acme")
+    with pytest.raises(ApplicationError, match="that a worker answers for"):
+        await TemporalEarlierRuns(asking).read(RetryOf(run_id=theirs.handle.id), "acme")
+    await theirs.handle.terminate()
+
+    assert waiting.asked == []

@@ -8,7 +8,10 @@ from typing import TypeVar, cast
 from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.taskqueue.v1 import PollerInfo
 from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
+    DescribeTaskQueueResponse,
     GetWorkflowExecutionHistoryReverseRequest,
     GetWorkflowExecutionHistoryReverseResponse,
 )
@@ -37,6 +40,7 @@ class _Described:
     status: WorkflowExecutionStatus
     workflow_type: str
     parent_id: str | None
+    task_queue: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class _Handle:
             status=_find_status(found),
             workflow_type=found.beginning.init.workflow_type,
             parent_id=found.parent[0].workflow_id if found.parent else None,
+            task_queue=found.beginning.queue,
         )
 
     async def fetch_history_events(self, *, page_size: int) -> AsyncGenerator[HistoryEvent]:
@@ -98,6 +103,13 @@ class _MemoryClient:
     def get_workflow_handle(self, workflow_id: str, *, run_id: str = "") -> _Handle:
         """Return a run of this id, which there need not be."""
         return _Handle(self._server, workflow_id, run_id)
+
+    async def describe_task_queue(
+        self, request: DescribeTaskQueueRequest
+    ) -> DescribeTaskQueueResponse:
+        """Say whether a worker is there for a queue."""
+        works = self._server.workers.find(request.task_queue.name) is not None
+        return DescribeTaskQueueResponse(pollers=[PollerInfo()] if works else [])
 
     async def get_workflow_execution_history_reverse(
         self, request: GetWorkflowExecutionHistoryReverseRequest
