@@ -302,6 +302,7 @@ def after_refusal(
         layer = gates.find_spec(state, verdict.guardrail).layer
         if layer in {"output", "post_action"} or state.answering.tripped is not None:
             return answers.withhold(state, verdict)
+        state = gates.hide_subjects(state, (verdict,))
     reason = WITHHELD if request.quotes else request.reason
     stop = Stop.because(StopReason.REJECTED, why, why=reason, ended_by=by)
     blocked = request.subject.startswith(gates.GUARDRAIL_PREFIX)

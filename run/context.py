@@ -88,7 +88,7 @@ def reduce_settled_items(
     old: tuple[TranscriptItem, ...], seen: TranscriptView, max_bytes: int
 ) -> tuple[TranscriptItem, ...]:
     """Return what is shown of the part of a transcript that is *settled_before*."""
-    hidden = _find_hidden_places(old, seen.hidden)
+    hidden = find_hidden_places(old, seen.hidden)
     summarised = _align_to_turn(old, seen.summarised_before)
     pruned = max(seen.pruned_before, summarised)
     stubs = tuple(map(_stub_results, _without_hidden(old, hidden, summarised, pruned)))
@@ -108,7 +108,7 @@ def carry_over(
         return left, TranscriptView()
     end = _align_to_turn(items, seen.summarised_before)
     said = len(
-        select_lasting(_without_hidden(items, _find_hidden_places(items, seen.hidden), 0, end))
+        select_lasting(_without_hidden(items, find_hidden_places(items, seen.hidden), 0, end))
     )
     return left[:said] + left[said + 1 :], TranscriptView(
         summary=seen.summary, summarised_before=said
@@ -141,7 +141,7 @@ def leave_hidden(
     items: tuple[TranscriptItem, ...], spans: Iterable[ItemRange], begin: int = 0
 ) -> tuple[TranscriptItem, ...]:
     """Return a transcript from a place on, without what no model may read any more."""
-    return _without_hidden(items, _find_hidden_places(items, spans), begin, len(items))
+    return _without_hidden(items, find_hidden_places(items, spans), begin, len(items))
 
 
 def measure_reduction(seen: TranscriptView) -> int:
@@ -160,7 +160,7 @@ def find_prune_point(
     isn't shown takes no room. 0 means that there is nothing to prune.
     """
     seen = seen or TranscriptView()
-    hidden = _find_hidden_places(items, seen.hidden)
+    hidden = find_hidden_places(items, seen.hidden)
     latest = _find_latest_turn(items, hidden)
     kept = 0
     for place in range(len(items) - 1, max(seen.summarised_before - 1, 0), -1):
@@ -177,7 +177,7 @@ def find_summary_point(items: tuple[TranscriptItem, ...], seen: TranscriptView) 
 
     0 means that no turn would give way.
     """
-    hidden = _find_hidden_places(items, seen.hidden)
+    hidden = find_hidden_places(items, seen.hidden)
     latest = _find_latest_turn(items, hidden)
     turns = range(_align_to_turn(items, seen.summarised_before), latest)
     gives_way = any(place not in hidden and not _is_lasting(items[place]) for place in turns)
@@ -302,7 +302,7 @@ def _find_answer(result: ToolResult) -> str | None:
             return None
 
 
-def _find_hidden_places(
+def find_hidden_places(
     items: tuple[TranscriptItem, ...], spans: Iterable[ItemRange]
 ) -> frozenset[int]:
     """Return the places that hidden parts take away; results go with what asked for them."""

@@ -23,7 +23,13 @@ from holdfast.contracts.guardrails import (
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
-from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
+from holdfast.contracts.transcript import (
+    AssistantTurn,
+    ItemRange,
+    ToolTurn,
+    TranscriptItem,
+    UserTurn,
+)
 from holdfast.guardrails.detectors import resource_claims
 from holdfast.run import context
 from holdfast.run.limits import confidence, triggers
@@ -84,6 +90,39 @@ def text_of_call(state: RunState, call_id: str) -> str:
         (turn, one) for turn in closed for one in turn.results if one.call_id == call_id
     )
     return f"{render_call(turn.restore_arguments(asked))}\n{_render_result(result)}"
+
+
+def hide_subjects(state: RunState, tripped: Iterable[GuardrailVerdict]) -> RunState:
+    """
+    Hide what is blocked from later messages of a session, with all that was said since.
+
+    Who took over looks at earlier messages too, and words behind one may quote it.
+    """
+    if state.session is None:
+        return state
+    said = state.conversation
+    places = (_find_turn(state, one) for one in tripped)
+    begin = min((place for place in places if place is not None), default=None)
+    if begin is None:
+        return state
+    span = ItemRange(begin=begin, end=len(said.items))
+    return state.with_conversation(hidden=(*said.hidden, span))
+
+
+def _find_turn(state: RunState, verdict: GuardrailVerdict) -> int | None:
+    """Return where the turn begins that a guardrail looked at; null where it looked at none."""
+    spec, said = find_spec(state, verdict.guardrail), state.conversation
+    hidden = context.find_hidden_places(said.items, said.hidden)
+    for place, item in enumerate(said.items):
+        begin = place - 1 if isinstance(item, ToolTurn) else place
+        turn = said.items[begin : place + 1]
+        if spec.layer == "input":
+            read = tuple(_select_input_subjects(state, spec, (item,)))
+        else:
+            read = _build_done_subjects(turn) if spec.layer == "post_action" else ()
+        if place not in hidden and verdict.subject in map(digest_subject, read):
+            return begin
+    return None
 
 
 def select_call_checks(state: RunState, batch: Iterable[CallState]) -> tuple[GuardrailCheck, ...]:
@@ -260,7 +299,8 @@ def _select_item_checks(state: RunState, place: int, mode: Mode) -> tuple[Guardr
     inputs = _build_checks(specs, lambda spec: tuple(_select_input_subjects(state, spec, fresh)))
     if mode == "parallel":
         return inputs
-    done = _build_done_subjects(state, place)
+    # Results are looked at with the turn that asked for them.
+    done = _build_done_subjects(context.leave_hidden(said.items, said.hidden, max(place - 1, 0)))
     after = _build_checks(
         (one for one in state.agent.guardrails if one.layer == "post_action" and one.tools),
         lambda spec: tuple(one for one in done if one.tool in spec.tools),
@@ -312,12 +352,11 @@ def _build_input_subject(item: TranscriptItem, *, results: bool) -> Subject | No
             return None
 
 
-def _build_done_subjects(state: RunState, place: int) -> tuple[Subject, ...]:
-    """Return the calls that ran, or may have, of the turns that were closed behind a place."""
+def _build_done_subjects(items: Iterable[TranscriptItem]) -> tuple[Subject, ...]:
+    """Return the calls that ran, or may have, of the turns that were closed."""
     asked: dict[str, AnyCall] = {}
     done: list[Subject] = []
-    said = state.conversation
-    for item in context.leave_hidden(said.items, said.hidden, max(place - 1, 0)):
+    for item in items:
         if isinstance(item, AssistantTurn):
             asked = {call.call_id: call for call in item.calls}
         if isinstance(item, ToolTurn):

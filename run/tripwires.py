@@ -48,7 +48,7 @@ def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: dat
     if any(gates.find_spec(state, one.guardrail).layer == "post_action" for one in firm):
         state = answers.withhold(state, firm[0])
     elif firm:
-        return block(state, firm[0], now)
+        return block(gates.hide_subjects(state, firm), firm[0], now)
     for verdict in tripped[len(firm) :]:
         if state.outcome is None:
             state = _open_review(state, (verdict,), now)
@@ -163,7 +163,7 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
             state = _tell_constraint(state, verdict, undone)
         return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
     if not _may_answer_again(state, verdict):
-        return block(state, verdict, now)
+        return block(gates.hide_subjects(state, (verdict,)), verdict, now)
     switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
     state = _count_retry(
         switched or state.with_answering(output_retries=state.answering.output_retries + 1)

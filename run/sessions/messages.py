@@ -318,8 +318,15 @@ def _is_message(state: RunState, place: int) -> bool:
 
 
 def _reset_work(state: RunState) -> RunState:
-    """Forget what belongs to the work on one message; what it did is known from now on."""
+    """
+    Forget what belongs to the work on one message; what it did is known from now on.
+
+    What guardrails of who took over had yet to look at of earlier messages, they look at with the
+    next.
+    """
     end = len(state.conversation.items)
+    guarded = state.guarding.guarded if gates.select_blocking_checks(state) else end
+    watched = state.guarding.watched if gates.select_parallel_checks(state) else end
     return (
         state.with_(
             calls=(),
@@ -338,7 +345,7 @@ def _reset_work(state: RunState) -> RunState:
         .with_oversight(requests=(), reviewed=(), releases=(), acknowledged=())
         .with_conversation(steers=(), unread=0, failed_summaries=0)
         .with_chain(paused=False, attempts=(), provider_wait=None, model_index=0)
-        .with_guarding(guarded=end, watched=end, held=())
+        .with_guarding(guarded=guarded, watched=watched, held=())
         .with_parts(tier=0, tier_failure="", subtasks=())
     )
 
