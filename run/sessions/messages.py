@@ -24,10 +24,10 @@ from holdfast.contracts.sessions.state import EndedMessage, QueuedMessage, Sessi
 from holdfast.contracts.signals import CloseSignal, MessageOutcome
 from holdfast.contracts.state.answering import Answering
 from holdfast.contracts.state.approaches import Approaches
-from holdfast.contracts.state.phase import Working
+from holdfast.contracts.state.phase import Ended, Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.transcript import ItemRange, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, ItemRange, TranscriptItem, UserTurn
 from holdfast.run import gates, parts, turns, verdicts
 from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.limits import budgets
@@ -292,8 +292,8 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
         hidden = (*hidden, ItemRange(begin=begin, end=end))
     elif (unseen := _find_unseen(state)) is not None:
         hidden = (*hidden, ItemRange(begin=max(begin, unseen), end=end))
-    elif state.chain.paused:
-        hidden = (*hidden, ItemRange(begin=end - 1, end=end))
+    elif (answer := _find_answer_not_given(state)) is not None:
+        hidden = (*hidden, ItemRange(begin=answer, end=end))
     if hidden != state.conversation.hidden:
         state = measure_context(state.with_conversation(hidden=hidden))
     if status == "completed":
@@ -310,6 +310,27 @@ def _find_unseen(state: RunState) -> int | None:
         (state.guarding.watched, gates.select_parallel_checks(state)),
     )
     return min((place for place, checks in waiting if checks), default=None)
+
+
+def _find_answer_not_given(state: RunState) -> int | None:
+    """
+    Return where a model answered that had yet to pass somebody when the work ended.
+
+    Or said a part of an answer. Nothing but words of people is behind it: where it was found
+    wanting that stands there.
+    """
+    if isinstance(state.phase, Ended) and (state.outcome == "completed" or state.phase.summary):
+        return None
+    items = state.conversation.items
+    places = (at for at in range(len(items) - 1, -1, -1) if not _is_said_by_people(items[at]))
+    place = next(places, 0)
+    last = items[place]
+    return place if isinstance(last, AssistantTurn) and not last.calls else None
+
+
+def _is_said_by_people(item: TranscriptItem) -> bool:
+    """Whether people said it to work that was under way."""
+    return isinstance(item, UserTurn) and item.origin in {"steer", "guidance"}
 
 
 def _is_message(state: RunState, place: int) -> bool:
