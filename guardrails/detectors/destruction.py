@@ -1,116 +1,81 @@
-"""Words for what can't be undone: a task that has them waits for a person, or ends."""
+"""
+Whether a task asks to destroy what nobody can bring back: a linear classifier of its words.
 
-from itertools import islice
+It weighs each two sentences that stand side by side. Their features are their words, each two
+words side by side, and the commands among them (`commands.py`). Each feature has a weight, in
+`destruction.tsv` for anybody to read, and where the sum is above zero people are asked. Weights
+are those of a logistic regression over thousands of tasks: `python -m tests.guardrails.learn`.
+"""
 
-from holdfast.contracts.patterns import Pattern, encode_text
-from holdfast.guardrails.detectors.asking import is_asked_for
-from holdfast.guardrails.detectors.destroying_sentences import asks_to_destroy
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+
+from holdfast.contracts.patterns import Pattern
+from holdfast.guardrails.detectors.commands import find_commands
 from holdfast.guardrails.detectors.normalize import fold_confusables
-from holdfast.guardrails.detectors.reading import read_text
 
 REASON = "Destructive operation requires human approval"
 
-_STORES = r"(?:table|database|schema|column|index|view|tablespace|user|role|collection|keyspace)"
-_NAME = r"[\w.\"`]+"
-_LINE = r"[^\n]{0,200}"
-_VALUE = r"(?:null|true|false|'[^'\n]*'|\"[^\"\n]*\"|[\w.]+(?:\s*[*+/\-]\s*[\w.]+)?)"
+WEIGHTS = resources.files("holdfast.guardrails.detectors") / "destruction.tsv"
 
-_SET = rf"{_NAME}\s*=\s*{_VALUE}"
-_UNBOUND = r"(?:;|['\"`]?\s*$|where\s+(?:1\s*=\s*1|true\b))"
+_SENTENCE_END = Pattern(r"[.!?;][\"')\]]*(?:\s|$)|\n")
 
-_DATABASES = (
-    rf"\bdrop\s+{_STORES}\s+(?:if\s+exists\s+)?{_NAME}",
-    r"\btruncat(?:e|es|ing)\s+(?:(?:the|all)\s+)*tables?\b",
-    rf"\btruncat(?:e|es|ing)\s+(?:the\s+)?{_NAME}\s*(?:;|\scascade\b|\stables?\b)",
-    r"\bdelete\s+from\s+[\w.\"`\[\]]+",
-    rf"\bdrop\s+(?:the\s+)?{_STORES}\s+[\"'`]{_NAME}",
-    rf"\bupdate\s+{_NAME}\s+set\s+{_SET}(?:\s*,\s*{_SET})*\s*{_UNBOUND}",
-    rf"\balter\s+table\s+{_NAME}\s+drop\b|\bxtrim\s+\S+\s+maxlen\s+(?:[=~]\s*)?0\b",
-    rf"\bmerge\s+into\b{_LINE}\bthen\s+delete\b|\btruncate\s+{_NAME}\s+restart\s+identity\b",
-    r"\bpg_dropcluster\b|\bcqlsh\b[^\n]{0,200}\b(?:drop|truncate)\b",
-    r"\b(?:flushall|flushdb|dropdatabase|dropdb|dropuser|mysqladmin\s+(?:-\S+\s+)*drop)\b",
-    r"\.delete_?many\(\s*(?:\{\s*\})?\s*\)|\.remove\(\s*\{\s*\}\s*\)|\bdb\.\w+\.drop\(",
-    rf"\bkafka-topics\b{_LINE}--delete\b|\betcdctl\s+{_LINE}\bdel\b|\bconsul\s+kv\s+delete\b",
-)
-_MACHINES = (
-    r"(?:k|minikube|k3d|nerdctl|virsh|openstack|hcloud|govc|firebase|argocd|velero|lxc|pm2)"
-)
-_FILES = (
-    r"\brm\s+(?:--?[\w=/\-]+\s+)*-(?:[a-z]*[rf]|-recursive|-force)|\brm\s+\S{0,200}[*/]",
-    rf"\brmdir\s+/s|\bdel\s+(?:/[a-z]\s+)*/[sfq]\b|\brd\s+/s|\bremove-item\b{_LINE}-recurse",
-    rf"\bfind\b{_LINE}\s-(?:delete\b|exec\s+rm\b)|\bxargs\s+(?:-\S+\s+)*rm\b",
-    r"\bshred\s+-|\bshutil\.rmtree\b|\brimraf\b|\bremove-(?:ad|az|vm|mailbox)\w*",
-    rf"\bmkfs(?:\.\w+)?\b|\bdd\b{_LINE}\bof=/dev/|>\s*/dev/(?:sd|nvme|hd|vd|disk)",
-    r"\b(?:re)?format\s+(?:the\s+)?(?:[a-z]:|/dev/)|\bformat-volume\b|\bclear-(?:disk|content)\b",
-    r"\bwipefs\b|\bdiskpart\b|\bblkdiscard\b|\bcipher\s+/w|\bvssadmin\s+delete\b",
-    r"\b(?:lv|vg|pv)remove\b|\b(?:zfs|zpool)\s+destroy\b|\bcryptsetup\s+(?:luks)?erase\b",
-    rf"\btruncate\s+(?:-\S+\s+)*(?:-s\s*0|--size[= ]0)\b|\brsync\b{_LINE}\s--delete\b",
-    r"(?:^|\n)\s*(?::\s*)?>\s*[/~.\w]\S|\buserdel\s+(?:-\w+\s+)*\w|\bcrontab\s+-r\b",
-    r"\becho\s+(?:-n\s+)?(?:''|\"\")\s*>\s*\S|\bnpm\s+unpublish\b",
-    r"\b(?:sgdisk|mdadm|hdparm)\b[^\n]{0,200}--(?:zap|zero-superblock|security-erase)",
-    r"\bsrm\s+-?\S|\bnvme\s+(?:format|sanitize)\b|\bvmkfstools\s+(?:-\S+\s+)*-u\b|\breg\s+delete\b",
-    r"/dev/null\s*>\s*\S|\bdeluser\s+\S|\bnet\s+user\b[^\n]{0,80}/delete\b|\bclear-recyclebin\b",
-    r"\brobocopy\b[^\n]{0,200}/(?:mir|purge)\b|\b(?:hadoop|hdfs)\s+\S{0,20}\s*-rmr?\b",
-    r"\bwrite\s+erase\b|\berase\s+(?:startup-config|nvram|flash)\b",
-    r"\bchmod\s+-r\s+0+\s|:\(\)\s*\{\s*:\s*\|\s*:",
-    r"\bdiskutil\s+(?:erase|secureerase|reformat|zerodisk)|\brabbitmqctl\s+(?:purge|delete)_",
-)
-_REPOSITORIES = (
-    r"\bforc(?:e|es|ing|ed)[\s\-]?push|\bpush(?:es|ing)?\s+(?:\w+\s+){0,4}(?:by|with)\s+force\b",
-    r"\bpush\b[^\n;]{0,200}\s(?:--force\b|-f\b|--force-with-lease\b|--mirror\b|--delete\b|\+\w)",
-    r"\bgit\s+(?:reset\s+--hard|clean\s+-[a-z]*f|branch\s+-d\b|filter-(?:branch|repo)\b)",
-    r"\bgit\s+update-ref\s+-d\b|\bgit\s+push\s+(?:\S+\s+)?(?:--delete|-d)\b",
-    r"\bgit\s+(?:stash\s+(?:clear|drop)|checkout\s+--\s+\.|restore\s+\.|reflog\s+expire)",
-    r"\bgit\s+push\s+\S+\s+:\S|\b(?:gh|glab)\s+repo\s+delete\b",
-    r"\brewrit(?:e|es|ing)\s+(?:the\s+)?(?:git\s+)?history\b|\bhistory\s+of\b[^\n.]{0,60}rewritten\b",
-)
-_INFRASTRUCTURE = (
-    r"\b(?:terraform|tofu|pulumi|terragrunt|cdk|vagrant|sls)\s+(?:[\w\-=]+\s+){0,3}destroy\b",
-    rf"\bterraform\s+apply\b{_LINE}-destroy\b",
-    r"\b(?:kubectl|oc|helm|docker|podman)\s+(?:[\w\-]+\s+){0,3}(?:delete|uninstall|prune|rmi?)\b",
-    rf"\b{_MACHINES}\s+(?:[\w\-]+\s+){{0,3}}(?:delete|destroy|undefine|remove|purge)\b",
-    r"\s--(?:delete|drop|purge|wipe|destroy|erase)(?:-\w+)*(?:\s|$)",
-    r"\bnomad\s+job\s+stop\s+-purge\b|\b(?:docker|podman)\s+system\s+(?:prune|reset)\b",
-    r"\bkubectl\s+drain\b[^\n]{0,200}--(?:delete|force)|--remove-all-storage\b",
-    r"\bdocker[\s\-]compose\s+down\s+(?:-\S+\s+)*(?:-v|--volumes)\b|\beksctl\s+delete\b",
-    r"\baws\s+s3\s+r[bm]\b|\baws\s+[\w\-]+\s+(?:delete|terminate)-\w+",
-    rf"\baws\s+s3\s+sync\b{_LINE}--delete\b|\bvault\s+(?:[\w\-]+\s+){{0,2}}(?:delete|destroy)\b",
-    rf"\bgsutil\s+(?:-\w+\s+)*r[bm]\b|\b(?:gcloud|az|ibmcloud|oci|doctl)\s+{_LINE}\bdelete\b",
-    r"\b(?:heroku|fly|flyctl)\s+apps?[:\s]destroy\b|\bcurl\s+[^\n]{0,200}-x\s*delete\b",
-    r"\b(?:shutdown\s+(?:-[hrp]|/[srp]|now)|poweroff|halt\s+-)",
-)
+_EDGE = "\u00b6"
+_COMMAND = "\u00a7command"
+_NUMBER = "0"
+_SHORTEST = 3
+"""A number and its mark are none of a sentence, but of a list."""
 
-_FORMS = (*_DATABASES, *_FILES, *_REPOSITORIES, *_INFRASTRUCTURE)
-_PATTERN = Pattern("|".join(f"(?:{form})" for form in _FORMS))
+_ALWAYS = ""
+"""A feature that everything has: its weight is the bias."""
 
-_MAX_AROUND = 160
-"""How many characters around a command say whether it is one, or talk of one."""
-
-_MAX_COMMANDS = 100
-"""Who names so many commands that destroy is taken to mean them."""
-
-_SENTENCE = Pattern(r"[a-z0-9)\]][\"'`]?[.!?;]\s|\n")
-"""Where a sentence ends in front of a command."""
+_MARKS = '!"#$%&()*+,-./:;<=>?@[\\]^`{|}~\u201c\u201d\u201e\u00ab\u00bb\u2026\u2014'
+_APART = str.maketrans({**{mark: f" {mark} " for mark in _MARKS}, "'": None})
 
 
 def is_destructive(text: str) -> bool:
-    """Whether a task names an operation that destroys what nobody can bring back."""
-    plain = fold_confusables(text)
-    return _has_command(plain) or asks_to_destroy(plain)
+    """Whether a task asks for something that destroys what nobody can bring back."""
+    weights = load_weights()
+    return any(
+        sum(weights.get(feature, 0) for feature in features) > 0
+        for features in select_features(text)
+    )
 
 
-def _has_command(plain: str) -> bool:
-    if not _PATTERN.found_in(encode_text(plain)):
-        return False
-    starts = [span.start for span in islice(_PATTERN.spans_in(plain), _MAX_COMMANDS)]
-    return len(starts) == _MAX_COMMANDS or any(_is_meant(plain, start) for start in starts)
+def select_features(text: str) -> Iterator[frozenset[str]]:
+    """Return what is weighed of each two sentences of a text, from its beginning to its end."""
+    sentences = list(_split_sentences(text))
+    passages = [first + second for first, second in pairwise(sentences)] or sentences
+    for words in passages:
+        words.append(_EDGE)
+        yield frozenset((_ALWAYS, *words, *map(" ".join, pairwise(words))))
 
 
-def _is_meant(plain: str, at: int) -> bool:
-    """Whether a command is to be run: others are explained, forbidden or looked for."""
-    before = plain[max(0, at - _MAX_AROUND) : at]
-    begin = max((span.end for span in _SENTENCE.spans_in(before)), default=0)
-    lead = before[begin:]
-    words = read_text(lead + plain[at : at + _MAX_AROUND])
-    place = len(read_text(lead).words)
-    return place >= len(words.words) or is_asked_for(words, place)
+def _split_sentences(text: str) -> Iterator[list[str]]:
+    """Split a text into the words of its sentences, in small letters: an edge, words, marks."""
+    plain = _mark_commands(fold_confusables(text))
+    begin = 0
+    for end in (*(span.end for span in _SENTENCE_END.spans_in(plain)), len(plain)):
+        words = plain[begin:end].translate(_APART).split()
+        begin = end
+        if words and not (words[0].isdigit() and len(words) < _SHORTEST):
+            yield [_EDGE, *(_NUMBER if word.isdigit() else word for word in words)]
+
+
+def _mark_commands(plain: str) -> str:
+    """Return a text with a sign in front of each command."""
+    pieces: list[str] = []
+    end = 0
+    for command in find_commands(plain):
+        pieces += (plain[end : command.start], f" {_COMMAND} ")
+        end = command.start
+    return "".join((*pieces, plain[end:]))
+
+
+@cache
+def load_weights() -> Mapping[str, int]:
+    """Load the weight of each feature, in hundredths: their sum is the same in any order."""
+    rows = (line.split("\t") for line in WEIGHTS.read_text(encoding="utf-8").splitlines())
+    return {feature: int(weight) for weight, feature in rows}

@@ -152,7 +152,9 @@ def test_two_made_alike_are_one(make: Callable[[], Guardrail]) -> None:
     assert scope_validation("/a", name="scope_a").spec.name == "scope_a"
 
 
-@pytest.mark.parametrize("text", ["lorem ipsum dolor 12 sit amet, ", "x@y ab-12 drop the "])
+@pytest.mark.parametrize(
+    "text", ["lorem ipsum dolor 12 sit amet, ", "x@y ab-12 the drop-down of the "]
+)
 @pytest.mark.parametrize(
     "guardrail",
     [destructive_operations(), pii_detection(), injection_detection(), secret_detection()],
