@@ -66,14 +66,16 @@ def build_session_effects(state: RunState) -> tuple[KnownEffect, ...]:
     """
     Return what the next message of a session doesn't do again: what the ones before it did.
 
-    Of very many the latest are known: a session that asked about each change from then on would
-    be of no use. But what a part did that was lost nobody knows in later messages either.
+    Of very many that were done the latest are known: a session that asked about each change from
+    then on would be of no use. But what nobody knows of nobody knows in later messages either: of
+    a part that was lost, and of calls of unknown outcome, however much was done since.
     """
     every, before = build_known_effects(state), state.effects.known
-    lost = state.effects.lost or UNKNOWN_EFFECT in before or _has_lost_part(state.effects.done)
     known = tuple(one for one in every if one != UNKNOWN_EFFECT)
-    room = bounds.MAX_KNOWN_EFFECTS - lost
-    return (*([UNKNOWN_EFFECT] if lost else []), *known[-room:])
+    lost = state.effects.lost or UNKNOWN_EFFECT in before or _has_lost_part(state.effects.done)
+    if lost or sum(map(_is_unknown, known)) >= bounds.MAX_KNOWN_EFFECTS - 1:
+        return (UNKNOWN_EFFECT, *_keep_latest(known, bounds.MAX_KNOWN_EFFECTS - 1))
+    return known
 
 
 def describe_effects(state: RunState) -> str:
@@ -209,7 +211,7 @@ def _add_unresolved_calls(
     )
     if len(known) + len(more) <= bounds.MAX_KNOWN_EFFECTS:
         return (*known, *more)
-    return (UNKNOWN_EFFECT, *(*known, *more)[1 - bounds.MAX_KNOWN_EFFECTS :])
+    return (UNKNOWN_EFFECT, *_keep_latest((*known, *more), bounds.MAX_KNOWN_EFFECTS - 1))
 
 
 def _tell_effects(state: RunState) -> str:
@@ -253,7 +255,17 @@ def _merge_effects(
     if not lost and len(every) <= bounds.MAX_KNOWN_EFFECTS:
         return tuple(every)
     every.pop(UNKNOWN_EFFECT, None)
-    return (UNKNOWN_EFFECT, *tuple(every)[1 - bounds.MAX_KNOWN_EFFECTS :])
+    return (UNKNOWN_EFFECT, *_keep_latest(tuple(every), bounds.MAX_KNOWN_EFFECTS - 1))
+
+
+def _keep_latest(known: tuple[KnownEffect, ...], room: int) -> tuple[KnownEffect, ...]:
+    """Keep so many in their order: the latest, and those of unknown outcome before all others."""
+    kept = frozenset(sorted(known, key=_is_unknown)[-room:])
+    return tuple(one for one in known if one in kept)
+
+
+def _is_unknown(effect: KnownEffect) -> bool:
+    return effect.outcome == "unknown"
 
 
 def _has_lost_part(done: tuple[Effect, ...]) -> bool:

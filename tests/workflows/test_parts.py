@@ -100,6 +100,26 @@ def test_who_comes_after_a_lost_part_knows_that_anything_may_have_happened() -> 
     )
 
 
+def test_what_nobody_knows_is_forgotten_last() -> None:
+    """However much a session has done since: later messages don't do it again unasked."""
+    # BY-11
+    lost = tuple(
+        KnownEffect(tool="send", digest=f"{number:064x}", outcome="unknown") for number in (1, 2)
+    )
+    many = tuple(
+        KnownEffect(tool="send", digest=f"{number:064x}", outcome="done")
+        for number in range(10, 10 + bounds.MAX_KNOWN_EFFECTS)
+    )
+    crowded = parts.build_session_effects(a_state().with_effects(known=(*lost, *many)))
+    unknown = tuple(one.model_copy(update={"outcome": "unknown"}) for one in many)
+
+    assert crowded == (*lost, *many[3:])
+    assert parts.build_session_effects(a_state().with_effects(known=unknown)) == (
+        parts.UNKNOWN_EFFECT,
+        *unknown[1:],
+    )
+
+
 def test_a_run_repeats_what_it_did_but_not_what_its_parts_did() -> None:
     """Two equal lines are its own affair; what a part did is done."""
     # NR-06
