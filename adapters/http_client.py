@@ -27,8 +27,11 @@ _CONNECT_SECONDS = 5.0
 _FLUSH_BYTES = 65_536
 """Bytes that are handed on though no line has ended."""
 
-_PIECES_PER_YIELD = 1_000
+_PIECES_PER_PAUSE = 1_000
 """Pieces; they may all lie in one packet, and everybody else waits while they are taken."""
+
+_PAUSE_SECONDS = 0.25
+"""A server may send as fast as it is read: no model says 4,000 things a second."""
 
 
 @cache
@@ -89,8 +92,8 @@ class _Metered(AsyncByteStream):
                 yield bytes(held)
                 held.clear()
             pieces += 1
-            if pieces % _PIECES_PER_YIELD == 0:
-                await asyncio.sleep(0)
+            if pieces % _PIECES_PER_PAUSE == 0:
+                await asyncio.sleep(_PAUSE_SECONDS)
         yield bytes(held)
 
     async def aclose(self) -> None:

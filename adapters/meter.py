@@ -18,6 +18,11 @@ MAX_VALUES = 5_000_000
 MAX_LINES_PER_EVENT = 500
 """Of one event: for each of its lines an SDK copies all that it has of it."""
 
+MAX_SMALL_PIECES = 20_000
+"""Pieces beyond two of an event and one of 500 bytes: each takes the loop 30 microseconds."""
+
+_BYTES_OF_A_PIECE = 500
+
 _MAX_SEPARATOR_BYTES = 4
 
 _BEFORE_VALUES = (b"{", b"[", b",")
@@ -31,7 +36,8 @@ class Meter:
     """Counts what came of an answer; raises UnacceptableResponse for more than a reply has."""
 
     def __init__(self) -> None:
-        self._bytes = self._unfinished = self._events = self._values = self._lines = 0
+        self._bytes = self._unfinished = self._pieces = 0
+        self._events = self._values = self._lines = 0
         self._end: bytes | None = None
 
     @property
@@ -50,6 +56,10 @@ class Meter:
             or self._values > MAX_VALUES
         ):
             raise UnacceptableResponse("larger than any reply")
+        self._pieces += 1
+        fair = 2 * self._events + self._bytes // _BYTES_OF_A_PIECE
+        if self._pieces > MAX_SMALL_PIECES + fair:
+            raise UnacceptableResponse("in smaller pieces than any reply")
         if self._end is not None:
             self._take_lines(self._end + piece)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncByteStream, AsyncClient, MockTransport, Response
 
-from holdfast.adapters import stream_reader, wire
+from holdfast.adapters import meter, stream_reader, wire
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.http_client import open_client
@@ -76,6 +76,33 @@ async def test_no_event_has_many_pieces(
 
     assert sum(handed_on) == len(whole) + 20_002
     assert len(handed_on) < 50
+
+
+@pytest.mark.parametrize("crumb", [b":", b":\n\n", b"\n"])
+async def test_no_reply_comes_in_crumbs(
+    dialect: Dialect,
+    adapter: ProviderAdapter,
+    reach: Reach,
+    monkeypatch: pytest.MonkeyPatch,
+    crumb: bytes,
+) -> None:
+    """Each of them takes the loop's time, though there is nothing in it."""
+    monkeypatch.setattr(meter, "MAX_SMALL_PIECES", 2_000)
+    chunks = b"%x\r\n%s\r\n" % (len(crumb), crumb) * 1_000
+
+    async def serve(_: bytes, writer: asyncio.StreamWriter) -> None:
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: {STREAM}\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(head.encode())
+        while True:
+            writer.write(chunks)
+            await writer.drain()
+
+    async with serving(serve) as address:
+        reach(address)
+        error = await failure(adapter, dialect)
+
+    assert error.kind == "unreadable"
+    assert "smaller pieces" in str(error)
 
 
 class Crumbs(AsyncByteStream):
