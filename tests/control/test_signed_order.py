@@ -23,7 +23,7 @@ def sending(log: Path, policy: Path | None) -> App:
 async def test_the_last_that_counts_holds(
     memory_runs: MemoryRuns, tmp_path: Path, signed: str, last: str, status: str
 ) -> None:
-    """Whichever of them has to be judged; the policy that wants it signed is gone by then."""
+    """What has to be judged is refused unsigned, though the policy that wants that is gone."""
     policy = tmp_path / "policy.yaml"
     policy.write_text(f"version: 1\nsignals:\n  {signed}: {{}}\n", encoding="utf-8")
     log = tmp_path / "log"
@@ -38,4 +38,4 @@ async def test_the_last_that_counts_holds(
             await run.pause()
         found = await run.status()
 
-    assert (found.status, found.refused_total) == (status, 1)
+    assert (found.status, found.refused_total) == (status, 2)
