@@ -18,13 +18,12 @@ OVER = frozenset(
 )
 """Nothing follows these."""
 
-IS_OVER = "ExecutionStatus IN ('Completed', 'Failed', 'Canceled', 'Terminated', 'TimedOut')"
+_OVER_NAMES = "'Completed', 'Failed', 'Canceled', 'Terminated', 'TimedOut'"
+
+IS_OVER = f"ExecutionStatus IN ({_OVER_NAMES})"
 """Asks the server for executions behind which there is none."""
 
-IS_OPEN = (
-    "ExecutionStatus NOT IN "
-    "('Completed', 'Failed', 'Canceled', 'Terminated', 'TimedOut', 'ContinuedAsNew')"
-)
+IS_OPEN = f"ExecutionStatus NOT IN ({_OVER_NAMES}, 'ContinuedAsNew')"
 """Asks for those that go on; no server is asked by a status that it may not have, as 'Paused'."""
 
 

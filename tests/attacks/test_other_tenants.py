@@ -2,34 +2,17 @@
 
 import pytest
 from pydantic import JsonValue
-from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWorkflowInput
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.runs import TemporalEarlierRuns
 from holdfast.contracts.control import RetryOf
 from tests.running import Runs
 from tests.sample import scripted
+from tests.silence import Silent
 from tests.workflows.test_retries import BROKEN, refusal
 
 NONE = "there is no run '{name}' of tenant 'other' that a worker answers for"
-
-
-class Waiting(Interceptor, OutboundInterceptor):
-    """Knows the runs that somebody has waited for, in vain."""
-
-    def __init__(self) -> None:
-        self.asked = list[str]()
-
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
-        """Stand before what asks the server."""
-        OutboundInterceptor.__init__(self, next)
-        return self
-
-    async def query_workflow(self, input: QueryWorkflowInput) -> object:
-        """End as what no worker answered in its time."""
-        self.asked.append(input.id)
-        raise RPCError("timed out", RPCStatusCode.DEADLINE_EXCEEDED, b"")
 
 
 async def ask_for(runs: Runs, run_id: str) -> str:
@@ -76,7 +59,7 @@ async def test_who_tries_a_run_that_nobody_works_for_learns_nothing_of_it(runs: 
 
 async def test_a_run_that_nobody_works_for_is_not_waited_for(runs: Runs) -> None:
     """Starts that try such runs again, however many, keep no places of a worker's meanwhile."""
-    waiting = Waiting()
+    waiting = Silent()
     asking = Client(runs.client.service_client, interceptors=[waiting])
     theirs = await runs.start("it", tenant="acme")
     with pytest.raises(ApplicationError, match="that a worker answers for"):

@@ -64,27 +64,25 @@ def learn(tasks: Collection[Task]) -> Mapping[str, int]:
 
     A task destroys if one of its passages does, so it learns from the one that looks most like it.
     """
-    names = sorted(find_features(tasks))
+    read = [list(select_features(task.text)) for task in tasks]
+    names = sorted(find_common(read))
     numbers = {feature: number for number, feature in enumerate(names)}
     examples = [
         Example(
             task.destroys,
-            [
-                sorted(numbers[one] for one in passage if one in numbers)
-                for passage in select_features(task.text)
-            ],
+            [sorted(numbers[one] for one in each if one in numbers) for each in passages],
         )
-        for task in tasks
+        for task, passages in zip(tasks, read, strict=True)
     ]
     hundredths = (round(weight * UNIT) for weight in _descend(examples, len(names)))
     return {name: weight for name, weight in zip(names, hundredths, strict=True) if weight}
 
 
-def find_features(tasks: Iterable[Task]) -> set[str]:
-    """Return the features that enough of these tasks have."""
+def find_common(read: Iterable[Iterable[frozenset[str]]]) -> set[str]:
+    """Return the features that enough tasks have, each of which was read as its passages."""
     counts = Counter[str]()
-    for task in tasks:
-        counts.update(frozenset[str]().union(*select_features(task.text)))
+    for passages in read:
+        counts.update(frozenset[str]().union(*passages))
     return {feature for feature, count in counts.items() if count >= MIN_TASKS}
 
 

@@ -7,11 +7,12 @@ import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWorkflowInput
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from holdfast.client import Holdfast, NoWorker
 from holdfast.client.holdfast import MAX_CONCURRENT_OF_QUEUE
 from tests.holdfast.test_client import asked, working
+from tests.silence import Silent
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -74,23 +75,6 @@ async def test_a_run_that_is_deleted_meanwhile_waits_for_nobody(client: Client) 
     assert gone not in silent
 
 
-class Silent(Interceptor, OutboundInterceptor):
-    """A server on which nobody answers for runs of one queue; it counts who was asked."""
-
-    def __init__(self) -> None:
-        self.asked = list[str]()
-
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
-        OutboundInterceptor.__init__(self, next)
-        return self
-
-    async def query_workflow(self, input: QueryWorkflowInput) -> object:
-        if input.id.startswith("silent-"):
-            self.asked.append(input.id)
-            raise RPCError("timed out", RPCStatusCode.DEADLINE_EXCEEDED, b"")
-        return await super().query_workflow(input)
-
-
 @pytest.mark.parametrize(
     ("works", "asked_of"),
     [
@@ -104,7 +88,7 @@ async def test_many_silent_runs_are_not_waited_for_one_behind_the_other(
     """The wait for all has an end, each of them is named, and what waits elsewhere is found."""
     monkeypatch.setattr("holdfast.client.holdfast.SILENCE_SECONDS", 0)
     tenant, nobodys = f"t-{uuid4().hex[:8]}", f"nobody-{uuid4().hex[:8]}"
-    silent = Silent()
+    silent = Silent("silent-")
     asking = Holdfast(Client(client.service_client, interceptors=[silent]))
     names = [f"silent-{number}-{tenant}" for number in range(60)]
     waiting: list[str] = []
