@@ -162,6 +162,7 @@ async def run_worker(
             ],
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
+            max_workflow_task_external_storage_concurrency=1,  # or each payload has a task
         )
         await stack.enter_async_context(runner.run_worker(worker))
         await stack.enter_async_context(memory.giving_back())
@@ -245,6 +246,7 @@ async def _keep_switches(client: Client, name: str) -> AsyncGenerator[TemporalKi
         workflow_runner=runner.RUNNER,
         max_cached_workflows=0,
         max_concurrent_workflow_task_polls=1,
+        max_workflow_task_external_storage_concurrency=1,
     )
     async with runner.run_worker(worker), TemporalKillSwitch(client, name) as switches:
         yield switches

@@ -1,10 +1,11 @@
 """How runs are run: a worker ends when its block does, and the SDK makes nothing for nobody."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Generator, Sequence
+from contextvars import Context
 from dataclasses import replace
 from datetime import timedelta
-from typing import Self
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 import pytest
@@ -23,11 +24,16 @@ from temporalio.converter import (
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from holdfast import runner
+from holdfast import Agent, App, runner
 from holdfast.contracts.run import WORKFLOW_TYPE
+from holdfast.testing import call, say
 from holdfast.workflows.payloads import data_converter
 from holdfast.workflows.switches import HoldfastSwitches
 from tests.memory.instances import NAMESPACE, Beginning, build_instance
+from tests.running import Runs
+from tests.sample import add
+
+Answer = TypeVar("Answer")
 
 
 class HeedingCodec(PayloadCodec, WithSerializationContext):
@@ -106,3 +112,29 @@ async def test_who_heeds_contexts_is_given_them(
     instance = build_instance(beginning, runner.build_runner(converter))
 
     assert instance.get_serialization_context(None) == context
+
+
+async def test_no_payload_is_looked_at_in_a_task_of_its_own(runs: Runs) -> None:
+    """The SDK would begin one for each, eleven a step, to wait for a storage that isn't there."""
+    begun = list[str]()
+
+    def begin(
+        loop: asyncio.AbstractEventLoop,
+        coroutine: Coroutine[Any, Any, Answer] | Generator[Any, None, Answer],
+        context: Context | None = None,
+    ) -> asyncio.Task[Answer]:
+        begun.append(repr(coroutine))
+        return asyncio.Task(coroutine, loop=loop, context=context)
+
+    agent = Agent(name="it", instructions="Add.", models=["scripted:it"], tools=[add])
+    asyncio.get_running_loop().set_task_factory(begin)
+    try:
+        async with runs.working(
+            App(agents=[agent], scripts={"it": [call("add", a=2, b=3), say("5")]})
+        ):
+            result = await (await runs.start("it")).result()
+    finally:
+        asyncio.get_running_loop().set_task_factory(None)
+
+    assert result.status == "completed"
+    assert [name for name in begun if "Visitor" in name] == []
