@@ -135,10 +135,11 @@ async def test_a_tool_that_no_worker_has_any_more(
     assert failure.type == "unknown_tool"
 
 
-async def test_an_agent_that_no_worker_has(skipping_runs: Runs) -> None:
+async def test_an_agent_that_no_worker_has(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run of it waits for one for some minutes, and then says which agents there are."""
-    async with skipping_runs.working(app()):
-        run = await skipping_runs.start("nobody")
+    monkeypatch.setattr(options, "HAND_BACK_TIMEOUT", timedelta(seconds=2))
+    async with runs.working(app()):
+        run = await runs.start("nobody")
         with pytest.raises(WorkflowFailureError) as ended:
             await run.result()
     history = (await run.handle.fetch_history()).events
