@@ -302,7 +302,7 @@ def after_refusal(
         layer = gates.find_spec(state, verdict.guardrail).layer
         if layer in {"output", "post_action"} or state.answering.tripped is not None:
             return answers.withhold(state, verdict)
-        state = gates.hide_subjects(state, (verdict,))
+        state = gates.hide_subjects(state, (request.subject,))
     reason = WITHHELD if request.quotes else request.reason
     stop = Stop.because(StopReason.REJECTED, why, why=reason, ended_by=by)
     blocked = request.subject.startswith(gates.GUARDRAIL_PREFIX)
@@ -310,7 +310,7 @@ def after_refusal(
 
 
 def _build_rejection_verdict(request: Review, why: str) -> GuardrailVerdict:
-    name, _, what = request.subject.removeprefix(gates.GUARDRAIL_PREFIX).partition(":")
+    name, what = gates.split_subject(request.subject)
     reason = clip_chars(f"{request.reason}; {why}", MAX_VERDICT_REASON_CHARS)
     return GuardrailVerdict(
         guardrail=name,

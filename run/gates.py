@@ -92,16 +92,17 @@ def text_of_call(state: RunState, call_id: str) -> str:
     return f"{render_call(turn.restore_arguments(asked))}\n{_render_result(result)}"
 
 
-def hide_subjects(state: RunState, tripped: Iterable[GuardrailVerdict]) -> RunState:
+def hide_subjects(state: RunState, subjects: Iterable[str]) -> RunState:
     """
-    Hide what is blocked from later messages of a session, with all that was said since.
+    Hide what guardrails let nobody read in later messages of a session, with all said since.
 
-    Who took over looks at earlier messages too, and words behind one may quote it.
+    *subjects* are as `subject_of` names them. Who took over looks at earlier messages too, and
+    words behind one may quote it.
     """
     if state.session is None:
         return state
     said = state.conversation
-    places = (_find_turn(state, one) for one in tripped)
+    places = (_find_turn(state, one) for one in subjects)
     begin = min((place for place in places if place is not None), default=None)
     if begin is None:
         return state
@@ -109,9 +110,10 @@ def hide_subjects(state: RunState, tripped: Iterable[GuardrailVerdict]) -> RunSt
     return state.with_conversation(hidden=(*said.hidden, span))
 
 
-def _find_turn(state: RunState, verdict: GuardrailVerdict) -> int | None:
+def _find_turn(state: RunState, subject: str) -> int | None:
     """Return where the turn begins that a guardrail looked at; null where it looked at none."""
-    spec, said = find_spec(state, verdict.guardrail), state.conversation
+    name, what = split_subject(subject)
+    spec, said = find_spec(state, name), state.conversation
     hidden = context.find_hidden_places(said.items, said.hidden)
     for place, item in enumerate(said.items):
         begin = place - 1 if isinstance(item, ToolTurn) else place
@@ -120,7 +122,7 @@ def _find_turn(state: RunState, verdict: GuardrailVerdict) -> int | None:
             read = tuple(_select_input_subjects(state, spec, (item,)))
         else:
             read = _build_done_subjects(turn) if spec.layer == "post_action" else ()
-        if place not in hidden and verdict.subject in map(digest_subject, read):
+        if place not in hidden and what in map(digest_subject, read):
             return begin
     return None
 
@@ -244,6 +246,12 @@ def find_missing_review(state: RunState) -> tuple[GuardrailSpec, str] | None:
 def subject_of(spec: GuardrailSpec, what: str) -> str:
     """Name what people review because of a guardrail; *what* is the digest of it."""
     return f"{GUARDRAIL_PREFIX}{spec.name}:{what}"
+
+
+def split_subject(subject: str) -> tuple[str, str]:
+    """Return the guardrail that `subject_of` named, and the digest of what is reviewed."""
+    name, _, what = subject.removeprefix(GUARDRAIL_PREFIX).partition(":")
+    return name, what
 
 
 def digest_subject(subject: Subject) -> str:

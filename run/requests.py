@@ -31,6 +31,7 @@ from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.transcript import UserTurn
+from holdfast.run import gates
 from holdfast.run.texts.figures import pluralize
 from holdfast.run.texts.requests import subject_line
 
@@ -181,7 +182,14 @@ def close_request(
 
 
 def withdraw_requests(state: RunState, now: datetime) -> RunState:
-    """Close what waits for people when its run is ended: there is nothing left to decide."""
+    """
+    Close what waits for people when its run is ended: there is nothing left to decide.
+
+    What guardrails had asked about nobody has let pass, and no later message reads it.
+    """
+    asked = (one.subject for one in state.oversight.requests if isinstance(one, Review))
+    about = [one for one in asked if one.startswith(gates.GUARDRAIL_PREFIX)]
+    state = gates.hide_subjects(state, about)
     for request in state.oversight.requests:
         state = close_request(state, request, "withdrawn", now)
     return state

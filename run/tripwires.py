@@ -45,10 +45,12 @@ def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: dat
         return state
     tripped = _strictest_first(state, verdicts)
     firm = [one for one in tripped if _on_trip(state, one) != "ask"]
+    if firm and _on_trip(state, firm[0]) == "block":
+        state = gates.hide_subjects(state, _name_subjects(state, tripped))
     if any(gates.find_spec(state, one.guardrail).layer == "post_action" for one in firm):
         state = answers.withhold(state, firm[0])
     elif firm:
-        return block(gates.hide_subjects(state, firm), firm[0], now)
+        return block(state, firm[0], now)
     for verdict in tripped[len(firm) :]:
         if state.outcome is None:
             state = _open_review(state, (verdict,), now)
@@ -163,7 +165,7 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
             state = _tell_constraint(state, verdict, undone)
         return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
     if not _may_answer_again(state, verdict):
-        return block(gates.hide_subjects(state, (verdict,)), verdict, now)
+        return block(gates.hide_subjects(state, _name_subjects(state, (verdict,))), verdict, now)
     switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
     state = _count_retry(
         switched or state.with_answering(output_retries=state.answering.output_retries + 1)
@@ -262,6 +264,12 @@ def _open_review(
         text = gates.text_of(state, spec, verdict.subject)
     under_review = approvals.build_tripwire_subject(state, tripped, text, call)
     return approvals.open_review(state, under_review, spec.review or state.agent.review, now)
+
+
+def _name_subjects(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> list[str]:
+    return [
+        gates.subject_of(gates.find_spec(state, one.guardrail), one.subject) for one in verdicts
+    ]
 
 
 def _deny(call: CallState, verdict: GuardrailVerdict) -> CallState:

@@ -294,7 +294,7 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
         hidden = (*hidden, ItemRange(begin=max(begin, unseen), end=end))
     elif (answer := _find_answer_not_given(state)) is not None:
         hidden = (*hidden, ItemRange(begin=answer, end=end))
-    if hidden != state.conversation.hidden:
+    if hidden:
         state = measure_context(state.with_conversation(hidden=hidden))
     if status == "completed":
         return state
