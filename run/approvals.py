@@ -25,6 +25,7 @@ from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import clip_chars, cut_with_note, escape_invisible, one_line
 from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
+from holdfast.run.sessions import hiding
 from holdfast.run.summaries import call_line, render_call
 from holdfast.run.transcript import halt
 
@@ -300,9 +301,9 @@ def after_refusal(
     if request.subject.startswith(gates.GUARDRAIL_PREFIX):
         verdict = _build_rejection_verdict(request, why)
         layer = gates.find_spec(state, verdict.guardrail).layer
+        state = hiding.hide_subjects(state, (request.subject,))
         if layer in {"output", "post_action"} or state.answering.tripped is not None:
             return answers.withhold(state, verdict)
-        state = gates.hide_subjects(state, (request.subject,))
     reason = WITHHELD if request.quotes else request.reason
     stop = Stop.because(StopReason.REJECTED, why, why=reason, ended_by=by)
     blocked = request.subject.startswith(gates.GUARDRAIL_PREFIX)

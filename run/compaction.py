@@ -97,6 +97,7 @@ def after_summary(state: RunState, reply: ModelReply, now: datetime) -> RunState
                 hidden=hidden,
                 summary=reply.text[:MAX_COMPACTED_CHARS],
                 summarised_before=before,
+                summary_read_before=begin,
                 failed_summaries=0,
             )
         )

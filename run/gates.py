@@ -25,7 +25,6 @@ from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import (
     AssistantTurn,
-    ItemRange,
     ToolTurn,
     TranscriptItem,
     UserTurn,
@@ -77,7 +76,7 @@ def skip_items_without_checks(state: RunState) -> RunState:
 
 def text_of(state: RunState, spec: GuardrailSpec, what: str) -> str:
     """Return the text that an input guardrail looked at, by the digest of its subject."""
-    read = _select_input_subjects(state, spec, reversed(state.conversation.items))
+    read = select_input_subjects(state, spec, reversed(state.conversation.items))
     return next(one.text for one in read if digest_subject(one) == what)
 
 
@@ -90,41 +89,6 @@ def text_of_call(state: RunState, call_id: str) -> str:
         (turn, one) for turn in closed for one in turn.results if one.call_id == call_id
     )
     return f"{render_call(turn.restore_arguments(asked))}\n{_render_result(result)}"
-
-
-def hide_subjects(state: RunState, subjects: Iterable[str]) -> RunState:
-    """
-    Hide what guardrails let nobody read in later messages of a session, with all said since.
-
-    *subjects* are as `subject_of` names them. Who took over looks at earlier messages too, and
-    words behind one may quote it.
-    """
-    if state.session is None:
-        return state
-    said = state.conversation
-    places = (_find_turn(state, one) for one in subjects)
-    begin = min((place for place in places if place is not None), default=None)
-    if begin is None:
-        return state
-    span = ItemRange(begin=begin, end=len(said.items))
-    return state.with_conversation(hidden=(*said.hidden, span))
-
-
-def _find_turn(state: RunState, subject: str) -> int | None:
-    """Return where the turn begins that a guardrail looked at; null where it looked at none."""
-    name, what = split_subject(subject)
-    spec, said = find_spec(state, name), state.conversation
-    hidden = context.find_hidden_places(said.items, said.hidden)
-    for place, item in enumerate(said.items):
-        begin = place - 1 if isinstance(item, ToolTurn) else place
-        turn = said.items[begin : place + 1]
-        if spec.layer == "input":
-            read = tuple(_select_input_subjects(state, spec, (item,)))
-        else:
-            read = _build_done_subjects(turn) if spec.layer == "post_action" else ()
-        if place not in hidden and what in map(digest_subject, read):
-            return begin
-    return None
 
 
 def select_call_checks(state: RunState, batch: Iterable[CallState]) -> tuple[GuardrailCheck, ...]:
@@ -304,11 +268,11 @@ def _select_item_checks(state: RunState, place: int, mode: Mode) -> tuple[Guardr
     if not fresh:
         return ()
     specs = [one for one in state.agent.guardrails if (one.layer, one.mode) == ("input", mode)]
-    inputs = _build_checks(specs, lambda spec: tuple(_select_input_subjects(state, spec, fresh)))
+    inputs = _build_checks(specs, lambda spec: tuple(select_input_subjects(state, spec, fresh)))
     if mode == "parallel":
         return inputs
     # Results are looked at with the turn that asked for them.
-    done = _build_done_subjects(context.leave_hidden(said.items, said.hidden, max(place - 1, 0)))
+    done = build_done_subjects(context.leave_hidden(said.items, said.hidden, max(place - 1, 0)))
     after = _build_checks(
         (one for one in state.agent.guardrails if one.layer == "post_action" and one.tools),
         lambda spec: tuple(one for one in done if one.tool in spec.tools),
@@ -323,7 +287,7 @@ def _build_checks(
     return tuple(check for check in found if check.subjects)
 
 
-def _select_input_subjects(
+def select_input_subjects(
     state: RunState, spec: GuardrailSpec, items: Iterable[TranscriptItem]
 ) -> Iterator[Subject]:
     """
@@ -360,7 +324,7 @@ def _build_input_subject(item: TranscriptItem, *, results: bool) -> Subject | No
             return None
 
 
-def _build_done_subjects(items: Iterable[TranscriptItem]) -> tuple[Subject, ...]:
+def build_done_subjects(items: Iterable[TranscriptItem]) -> tuple[Subject, ...]:
     """Return the calls that ran, or may have, of the turns that were closed."""
     asked: dict[str, AnyCall] = {}
     done: list[Subject] = []

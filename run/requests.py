@@ -32,6 +32,7 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import gates
+from holdfast.run.sessions import hiding
 from holdfast.run.texts.figures import pluralize
 from holdfast.run.texts.requests import subject_line
 
@@ -189,7 +190,7 @@ def withdraw_requests(state: RunState, now: datetime) -> RunState:
     """
     asked = (one.subject for one in state.oversight.requests if isinstance(one, Review))
     about = [one for one in asked if one.startswith(gates.GUARDRAIL_PREFIX)]
-    state = gates.hide_subjects(state, about)
+    state = hiding.hide_subjects(state, about)
     for request in state.oversight.requests:
         state = close_request(state, request, "withdrawn", now)
     return state

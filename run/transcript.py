@@ -194,6 +194,7 @@ def build_continue_as_new_input(state: RunState) -> RunState:
             pruned_before=0,
             hidden=(),
             summarised_before=seen.summarised_before,
+            summary_read_before=_carried_summary_end(state, len(items), shortened=shortened),
         )
         .with_guarding(
             guarded=0 if shortened else max(len(items) - (end - state.guarding.guarded), 0),
@@ -222,6 +223,16 @@ def carry_items(
             items, seen = context.carry_over(items, pruned, room)
             shortened = True
     return items, seen, shortened
+
+
+def _carried_summary_end(state: RunState, length: int, *, shortened: bool) -> int:
+    """Find among so many carried items the end of what its writer had read; rather a later one."""
+    said = state.conversation
+    if not said.summary:
+        return 0
+    read = max(said.summary_read_before, said.pruned_before)
+    since = 0 if shortened else len(context.leave_hidden(said.items, said.hidden, read))
+    return max(length - since, 1)
 
 
 def _carried_calls(state: RunState) -> tuple[CallState, ...]:

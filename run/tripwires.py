@@ -14,6 +14,7 @@ from holdfast.contracts.texts import shorten
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, approvals, escalations, fallbacks, gates, requests, tool_results
 from holdfast.run.limits import loop_detection, reservations
+from holdfast.run.sessions import hiding
 from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, drop_candidate, halt
 
@@ -39,14 +40,28 @@ def find_tripwire(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | No
     return next((verdict for verdict in verdicts if verdict.tripwire_triggered), None)
 
 
+def release_approved(
+    state: RunState, verdicts: Iterable[GuardrailVerdict]
+) -> tuple[GuardrailVerdict, ...]:
+    """Let what only asks trip no more where people said yes to it: a wait doesn't undo that."""
+    return tuple(
+        one.without_tripwire()
+        if one.tripwire_triggered
+        and _on_trip(state, one) == "ask"
+        and approvals.objection(state, one) in state.oversight.reviewed
+        else one
+        for one in verdicts
+    )
+
+
 def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
     """Take what was found in what goes into the model, and in what calls did."""
+    tripped = _strictest_first(state, release_approved(state, verdicts))
     if state.is_ending:
-        return state
-    tripped = _strictest_first(state, verdicts)
+        return hiding.hide_tripped(state, tripped)
     firm = [one for one in tripped if _on_trip(state, one) != "ask"]
-    if firm and _on_trip(state, firm[0]) == "block":
-        state = gates.hide_subjects(state, _name_subjects(state, tripped))
+    if firm and _ends_work(state, firm[0]):
+        state = hiding.hide_tripped(state, tripped)
     if any(gates.find_spec(state, one.guardrail).layer == "post_action" for one in firm):
         state = answers.withhold(state, firm[0])
     elif firm:
@@ -73,7 +88,7 @@ def after_calls(
         about = reservations.refuse_beyond_budget(state, call_id, said)
         fresh = fresh.with_(guarded=call.reading, cost=reservations.estimate_cost(said))
         state = requests.replace_call(state, fresh)
-        tripped = _select_unapproved_tripwires(state, _strictest_first(state, about))
+        tripped = _strictest_first(state, release_approved(state, about))
         if not tripped:
             continue
         match _on_trip(state, tripped[0]):
@@ -137,6 +152,11 @@ def _ends_approach(state: RunState, verdict: GuardrailVerdict) -> bool:
     )
 
 
+def _ends_work(state: RunState, verdict: GuardrailVerdict) -> bool:
+    """Whether nobody tries once more, once what was done is taken back."""
+    return not (_ends_approach(state, verdict) or _may_answer_again(state, verdict))
+
+
 def _may_answer_again(state: RunState, verdict: GuardrailVerdict) -> bool:
     """Whether a model, this one or the next, may try once more."""
     tried = state.answering.output_retries
@@ -165,7 +185,7 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
             state = _tell_constraint(state, verdict, undone)
         return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
     if not _may_answer_again(state, verdict):
-        return block(gates.hide_subjects(state, _name_subjects(state, (verdict,))), verdict, now)
+        return block(hiding.hide_tripped(state, (verdict,)), verdict, now)
     switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
     state = _count_retry(
         switched or state.with_answering(output_retries=state.answering.output_retries + 1)
@@ -266,12 +286,6 @@ def _open_review(
     return approvals.open_review(state, under_review, spec.review or state.agent.review, now)
 
 
-def _name_subjects(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> list[str]:
-    return [
-        gates.subject_of(gates.find_spec(state, one.guardrail), one.subject) for one in verdicts
-    ]
-
-
 def _deny(call: CallState, verdict: GuardrailVerdict) -> CallState:
     failure = tool_results.build_denial(
         call.call,
@@ -281,18 +295,6 @@ def _deny(call: CallState, verdict: GuardrailVerdict) -> CallState:
         "go on without it",
     )
     return call.with_(result=failure)
-
-
-def _select_unapproved_tripwires(
-    state: RunState, tripped: tuple[GuardrailVerdict, ...]
-) -> tuple[GuardrailVerdict, ...]:
-    """Leave out what only asks, and to which people have said yes: a wait doesn't undo that."""
-    return tuple(
-        one
-        for one in tripped
-        if _on_trip(state, one) != "ask"
-        or approvals.objection(state, one) not in state.oversight.reviewed
-    )
 
 
 def _count_retry(state: RunState) -> RunState:

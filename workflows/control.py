@@ -10,6 +10,7 @@ from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.run import approvals, escalations, gates, tool_calls, tripwires, turns
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.limits.triggers import Trigger
+from holdfast.run.sessions import hiding
 from holdfast.run.step import grading
 from holdfast.run.step.kinds import (
     AskForReview,
@@ -64,8 +65,9 @@ async def _guard(run: RunContext, step: Guard) -> None:
     before, now = run.state, workflow.now()
     match step.moment:
         case "turn":
+            looked = hiding.find_looked_end(run.state, step.checks, verdicts, seen)
             state = tripwires.after_turn(run.state, verdicts, now)
-            run.state = state.with_guarding(guarded=seen)
+            run.state = state.with_guarding(guarded=looked)
         case "calls":
             state = tripwires.after_calls(run.state, step.batch, verdicts, now)
             if gates.has_remote_check(step.checks):

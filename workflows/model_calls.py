@@ -24,6 +24,7 @@ from holdfast.run import (
     turns,
 )
 from holdfast.run.limits import closing, fallback
+from holdfast.run.sessions import hiding
 from holdfast.run.step.kinds import CallModel
 from holdfast.workflows import failures, guarding, options, run_context
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
@@ -131,6 +132,7 @@ async def _call_with_parallel_guardrails(
     verdicts = await guarding.run_checks(run, first)
     if verdicts is None or run.state.is_ending or run.state.suspended:
         return None
+    verdicts = tripwires.release_approved(run.state, verdicts)
     if tripwires.find_tripwire(verdicts) is None:
         asking = asyncio.create_task(_call_model(run, step))
         rest = tuple(one for one in checks if one not in first)
@@ -138,18 +140,28 @@ async def _call_with_parallel_guardrails(
         if verdicts is None:
             await _cancel_and_charge(run, step.purpose, asking)
             return None
+        verdicts = tripwires.release_approved(run.state, verdicts)
         if tripwires.find_tripwire(verdicts) is None:
-            run.state = run.state.with_guarding(watched=seen)
+            run.state = _mark_watched(run.state, rest, verdicts, seen)
             return await _await_reply(run, asking)
         # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
         # task that the server has tried again can't be replayed, and the run would hang.
         await _cancel_and_charge(run, step.purpose, asking)
-    run.state = run.state.with_guarding(watched=seen)
+    run.state = _mark_watched(run.state, checks, verdicts, seen)
     await guarding.record_tripwires(run, verdicts)
     before = run.state
     run.state = tripwires.after_turn(before, verdicts, workflow.now())
     await _record_changes(run, before)
     return None
+
+
+def _mark_watched(
+    state: RunState,
+    checks: tuple[gates.GuardrailCheck, ...],
+    verdicts: tuple[GuardrailVerdict, ...],
+    seen: int,
+) -> RunState:
+    return state.with_guarding(watched=hiding.find_looked_end(state, checks, verdicts, seen))
 
 
 async def _await_reply(

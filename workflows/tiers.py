@@ -7,6 +7,7 @@ from holdfast.contracts.control import Candidate, Decomposition, Subtask
 from holdfast.contracts.stops import Stop
 from holdfast.run import answers, escalations, gates, requests, tiers, tripwires, turns
 from holdfast.run.delegation.part_ids import name_part
+from holdfast.run.sessions import hiding
 from holdfast.run.texts.figures import pluralize
 from holdfast.run.tiers import (
     TIER_NAMES,
@@ -74,7 +75,8 @@ async def _run_checks_first(run: RunContext, checks: tuple[gates.GuardrailCheck,
     if verdicts is None:
         return
     await guarding.record_tripwires(run, verdicts)
-    watched = run.state.with_guarding(watched=seen)
+    looked = hiding.find_looked_end(run.state, checks, verdicts, seen)
+    watched = run.state.with_guarding(watched=looked)
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())
     await run.record_end()
 

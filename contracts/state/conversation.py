@@ -1,6 +1,9 @@
 """What was said in a run, as a frozen value."""
 
+from operator import not_
 from typing import Self, TypedDict, Unpack
+
+from pydantic import Field
 
 from holdfast.contracts.base import Contract
 from holdfast.contracts.transcript import (
@@ -24,6 +27,7 @@ class ConversationChange(TypedDict, total=False):
     hidden: tuple[ItemRange, ...]
     summary: str
     summarised_before: int
+    summary_read_before: int
     failed_summaries: int
     steers: tuple[UserTurn, ...]
     unread: int
@@ -35,8 +39,9 @@ class Conversation(Contract):
 
     The goal is the first of `items`. `sent` is the transcript as the model saw it last, `head` as
     it is now; `origin` is the digest that the transcript of an earlier execution ended with.
-    `steers` wait for the next model call, `unread` are the bytes of words that no model has read
-    yet.
+    `summary` stands for what is `summarised_before` a place; what its writer had read is before
+    `summary_read_before`. `steers` wait for the next model call, `unread` are the bytes of words
+    that no model has read yet.
     """
 
     origin: str = ""
@@ -48,6 +53,7 @@ class Conversation(Contract):
     hidden: tuple[ItemRange, ...] = ()
     summary: str = ""
     summarised_before: int = 0
+    summary_read_before: int = Field(default=0, exclude_if=not_)
     failed_summaries: int = 0
     steers: tuple[UserTurn, ...] = ()
     unread: int = 0

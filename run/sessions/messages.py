@@ -27,11 +27,11 @@ from holdfast.contracts.state.approaches import Approaches
 from holdfast.contracts.state.phase import Ended, Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
-from holdfast.contracts.transcript import AssistantTurn, ItemRange, TranscriptItem, UserTurn
+from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import gates, parts, turns, verdicts
 from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.limits import budgets
-from holdfast.run.sessions import seen
+from holdfast.run.sessions import hiding, seen
 from holdfast.run.texts.figures import pluralize
 from holdfast.run.transcript import append_items, halt, measure_context
 
@@ -287,15 +287,14 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
     end = len(state.conversation.items)
     places = (at for at in range(end - 1, -1, -1) if _is_message(state, at))
     begin = next(places, end)
-    hidden = state.conversation.hidden
     if status == "blocked":
-        hidden = (*hidden, ItemRange(begin=begin, end=end))
+        state = hiding.hide_from(state, begin)
     elif (unseen := _find_unseen(state)) is not None:
-        hidden = (*hidden, ItemRange(begin=max(begin, unseen), end=end))
+        state = hiding.hide_from(state, max(begin, unseen))
     elif (answer := _find_answer_not_given(state)) is not None:
-        hidden = (*hidden, ItemRange(begin=answer, end=end))
-    if hidden:
-        state = measure_context(state.with_conversation(hidden=hidden))
+        state = hiding.hide_from(state, answer)
+    if state.conversation.hidden:
+        state = measure_context(state)
     if status == "completed":
         return state
     told = (f"(The work on this message ended without an answer: {status}.)",)
