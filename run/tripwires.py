@@ -40,7 +40,7 @@ def find_tripwire(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | No
     return next((verdict for verdict in verdicts if verdict.tripwire_triggered), None)
 
 
-def release_approved(
+def apply_approvals(
     state: RunState, verdicts: Iterable[GuardrailVerdict]
 ) -> tuple[GuardrailVerdict, ...]:
     """Let what only asks trip no more where people said yes to it: a wait doesn't undo that."""
@@ -56,12 +56,12 @@ def release_approved(
 
 def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: datetime) -> RunState:
     """Take what was found in what goes into the model, and in what calls did."""
-    tripped = _strictest_first(state, release_approved(state, verdicts))
+    tripped = _strictest_first(state, apply_approvals(state, verdicts))
     if state.is_ending:
-        return hiding.hide_tripped(state, tripped)
+        return hiding.hide_tripwires(state, tripped)
     firm = [one for one in tripped if _on_trip(state, one) != "ask"]
     if firm and _ends_work(state, firm[0]):
-        state = hiding.hide_tripped(state, tripped)
+        state = hiding.hide_tripwires(state, tripped)
     if any(gates.find_spec(state, one.guardrail).layer == "post_action" for one in firm):
         state = answers.withhold(state, firm[0])
     elif firm:
@@ -88,7 +88,7 @@ def after_calls(
         about = reservations.refuse_beyond_budget(state, call_id, said)
         fresh = fresh.with_(guarded=call.reading, cost=reservations.estimate_cost(said))
         state = requests.replace_call(state, fresh)
-        tripped = _strictest_first(state, release_approved(state, about))
+        tripped = _strictest_first(state, apply_approvals(state, about))
         if not tripped:
             continue
         match _on_trip(state, tripped[0]):
@@ -185,7 +185,7 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
             state = _tell_constraint(state, verdict, undone)
         return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
     if not _may_answer_again(state, verdict):
-        return block(hiding.hide_tripped(state, (verdict,)), verdict, now)
+        return block(hiding.hide_tripwires(state, (verdict,)), verdict, now)
     switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
     state = _count_retry(
         switched or state.with_answering(output_retries=state.answering.output_retries + 1)

@@ -132,7 +132,7 @@ async def _call_with_parallel_guardrails(
     verdicts = await guarding.run_checks(run, first)
     if verdicts is None or run.state.is_ending or run.state.suspended:
         return None
-    verdicts = tripwires.release_approved(run.state, verdicts)
+    verdicts = tripwires.apply_approvals(run.state, verdicts)
     if tripwires.find_tripwire(verdicts) is None:
         asking = asyncio.create_task(_call_model(run, step))
         rest = tuple(one for one in checks if one not in first)
@@ -140,14 +140,14 @@ async def _call_with_parallel_guardrails(
         if verdicts is None:
             await _cancel_and_charge(run, step.purpose, asking)
             return None
-        verdicts = tripwires.release_approved(run.state, verdicts)
+        verdicts = tripwires.apply_approvals(run.state, verdicts)
         if tripwires.find_tripwire(verdicts) is None:
-            run.state = _mark_watched(run.state, rest, verdicts, seen)
+            run.state = _advance_watch(run.state, rest, verdicts, seen)
             return await _await_reply(run, asking)
         # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
         # task that the server has tried again can't be replayed, and the run would hang.
         await _cancel_and_charge(run, step.purpose, asking)
-    run.state = _mark_watched(run.state, checks, verdicts, seen)
+    run.state = _advance_watch(run.state, checks, verdicts, seen)
     await guarding.record_tripwires(run, verdicts)
     before = run.state
     run.state = tripwires.after_turn(before, verdicts, workflow.now())
@@ -155,7 +155,7 @@ async def _call_with_parallel_guardrails(
     return None
 
 
-def _mark_watched(
+def _advance_watch(
     state: RunState,
     checks: tuple[gates.GuardrailCheck, ...],
     verdicts: tuple[GuardrailVerdict, ...],

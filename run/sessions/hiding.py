@@ -43,7 +43,7 @@ def hide_subjects(state: RunState, subjects: Iterable[str]) -> RunState:
     return state if begin is None else hide_from(state, begin)
 
 
-def hide_tripped(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> RunState:
+def hide_tripwires(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> RunState:
     """Hide what tripwires are about."""
     return hide_subjects(
         state,

@@ -125,11 +125,8 @@ def test_only_what_all_have_let_pass_counts_as_looked_at() -> None:
     assert looked == [0, 2, 3, 3, 3, end]
 
 
-async def test_a_limit_that_ends_judging_has_nothing_read(talks: Talks) -> None:
-    """Neither what was found bad, nor what nobody has judged; what is good is judged once."""
-    # GR-01 HO-09
-    read: list[str] = []
-    judged: list[str] = []
+def judged_desk(read: list[str], judged: list[str]) -> App:
+    """A desk without guardrails hands over to billing, where a judge looks at what was said."""
 
     def send_on(turn: ScriptTurn) -> Reply:
         charged = "charge me" in str(turn.transcript[-1])
@@ -144,7 +141,7 @@ async def test_a_limit_that_ends_judging_has_nothing_read(talks: Talks) -> None:
         bad = "VIRUS" in turn.goal
         return say(GuardrailResult(tripwire_triggered=bad, reason="it says so").model_dump_json())
 
-    app = App(
+    return App(
         agents=[
             Agent(
                 name="desk",
@@ -171,7 +168,14 @@ async def test_a_limit_that_ends_judging_has_nothing_read(talks: Talks) -> None:
         ],
         scripts={"desk": send_on, "billing": charge, "critic": judge},
     )
-    async with talks.working(app):
+
+
+async def test_a_limit_that_ends_judging_has_nothing_read(talks: Talks) -> None:
+    """Neither what was found bad, nor what nobody has judged; what is good is judged once."""
+    # GR-01 HO-09
+    read: list[str] = []
+    judged: list[str] = []
+    async with talks.working(judged_desk(read, judged)):
         talk = talks.talk(agent="desk")
         for text in ("good", "VIRUS", "more"):
             await talk.exchange(text, text)
