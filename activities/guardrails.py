@@ -1,6 +1,6 @@
 """The activity that runs guardrails: each named one looks at each subject."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import TracebackType
 
 from temporalio.exceptions import ApplicationError
@@ -17,6 +17,7 @@ from holdfast.contracts.guardrails import (
     GuardrailVerdicts,
     RunGuardrails,
     Subject,
+    SubjectKind,
     quotes_answer,
 )
 from holdfast.contracts.texts import clip_chars, cut_with_note
@@ -62,7 +63,7 @@ class GuardrailActivities:
         late = ApplicationError("no answer in time", type=FAILED)
         async with Heartbeater(), time_limit(late):
             found = [
-                await self._verdict(name, function, subject, context.with_name(name))
+                await self._verdict(name, function, subject, asked, context.with_name(name))
                 for name, function in looking
                 for subject in asked.subjects
             ]
@@ -75,9 +76,14 @@ class GuardrailActivities:
         return function
 
     async def _verdict(
-        self, name: str, function: GuardrailFunction, subject: Subject, context: GuardrailContext
+        self,
+        name: str,
+        function: GuardrailFunction,
+        subject: Subject,
+        asked: RunGuardrails,
+        context: GuardrailContext,
     ) -> GuardrailVerdict:
-        with _ErrorTranslation(name, subject):
+        with _ErrorTranslation(name, subject, asked.unreleased):
             result = _require_result(await function(subject, context))
         reason = clip_chars(self._redactor.text(result.reason), MAX_VERDICT_REASON_CHARS)
         return GuardrailVerdict(
@@ -93,7 +99,7 @@ class GuardrailActivities:
             guardrail=name,
             subject=digest(subject.model_dump(mode="json")),
             call_id=subject.call_id,
-            quotes=quotes_answer(reason, subject),
+            quotes=quotes_answer(reason, subject, asked.unreleased),
         )
 
 
@@ -140,8 +146,8 @@ class _ErrorTranslation:
     are no part of it.
     """
 
-    def __init__(self, name: str, subject: Subject) -> None:
-        self._name, self._subject = name, subject
+    def __init__(self, name: str, subject: Subject, unreleased: Collection[SubjectKind]) -> None:
+        self._name, self._subject, self._unreleased = name, subject, unreleased
 
     def __enter__(self) -> None: ...
 
@@ -153,7 +159,7 @@ class _ErrorTranslation:
     ) -> None:
         if isinstance(error, Exception):
             said = safe_str(error) or type(error).__name__
-            quoting = quotes_answer(said, self._subject)
+            quoting = quotes_answer(said, self._subject, self._unreleased)
             why = f"{type(error).__name__}, which quotes the answer" if quoting else said
             raise ApplicationError(
                 f"guardrail {self._name!r} can't decide: {why}", type=FAILED

@@ -1,6 +1,6 @@
 """Guardrails: what is looked at, by whom, and what was found."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
@@ -175,9 +175,18 @@ class Subject(Contract):
         return self.copy_with(changes)
 
 
-def quotes_answer(reason: str, subject: Subject) -> bool:
-    """Whether what is said of a subject has words of a model in it that may be an answer."""
-    return subject.kind in ("answer", "run") and quotes(reason, subject.text)
+OWN_ANSWERS: tuple[SubjectKind, ...] = ("answer", "run")
+
+UNRELEASED_HERE: tuple[SubjectKind, ...] = (*OWN_ANSWERS, "results", "done")
+"""In a run whose answers are looked at: agents that did a part may have answered with them."""
+
+UNRELEASED_ABOVE: tuple[SubjectKind, ...] = (*UNRELEASED_HERE, "goal", "words")
+"""In a run that works for such a one, which may have said them to it."""
+
+
+def quotes_answer(reason: str, subject: Subject, unreleased: Collection[SubjectKind]) -> bool:
+    """Whether what is said of a subject has words in it that may be those of an answer."""
+    return subject.kind in unreleased and quotes(reason, subject.text)
 
 
 class GuardrailResult(AuthoredContract):
@@ -237,7 +246,8 @@ class RunGuardrails(Contract):
     Input of the activity `guardrail:<name>`: some guardrails of a layer, and what they look at.
 
     Several that are quick share one activity, whose name joins theirs with `+`. `tokens_left` and
-    `cost_left` (US dollars) are what the budget leaves, if it says.
+    `cost_left` (US dollars) are what the budget leaves, if it says. Subjects of the kinds
+    `unreleased` may hold an answer that isn't out, or never will be.
     """
 
     run_id: str
@@ -252,6 +262,9 @@ class RunGuardrails(Contract):
     task_kind: str | None = None
     tokens_left: int | None = None
     cost_left: float | None = None
+    unreleased: tuple[SubjectKind, ...] = Field(
+        default=OWN_ANSWERS, exclude_if=lambda kinds: kinds == OWN_ANSWERS
+    )
 
 
 class GuardrailVerdicts(Contract):

@@ -99,7 +99,7 @@ async def _claim_and_check(
             one
             for check in checks
             if check.spec.holds
-            for one in guarding.build_fail_closed_verdicts(check, full)
+            for one in guarding.build_fail_closed_verdicts(run, check, full)
         ]
         rest = tuple(check for check in checks if check.spec.holds is None)
         found = await guarding.run_checks(run, rest)

@@ -53,7 +53,7 @@ async def run_checks(
     then nothing was looked at.
     """
     since = run.hurried
-    found = [verdict for one in checks for verdict in _unseen(one)]
+    found = [verdict for one in checks for verdict in _unseen(run, one)]
     checks = tuple(one for one in map(_seen, checks) if one.subjects)
     for layer in LAYERS:
         these = [one for one in checks if one.spec.layer == layer]
@@ -79,14 +79,14 @@ def _is_moot(run: RunContext, since: int) -> bool:
     return state.stop_by_person is not None or hurried
 
 
-def _unseen(one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:
+def _unseen(run: RunContext, one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:
     """Say what can't be decided about what was done, because not all of it is there to be seen."""
     known = _seen(one).subjects
     unseen = tuple(subject for subject in one.subjects if subject not in known)
     why = "its turn had no room for the whole result"
     if one.spec.layer == "after_run":
         why = "not all of its turns are there to be seen"
-    return build_fail_closed_verdicts(one._replace(subjects=unseen), why)
+    return build_fail_closed_verdicts(run, one._replace(subjects=unseen), why)
 
 
 def _seen(one: GuardrailCheck) -> GuardrailCheck:
@@ -133,7 +133,9 @@ async def _run_check(
     run: RunContext, one: GuardrailCheck, size: int
 ) -> tuple[GuardrailVerdict, ...]:
     if size > bounds.MAX_GUARDRAIL_INPUT_BYTES:
-        return build_fail_closed_verdicts(one, "what it would look at is too large to be sent")
+        return build_fail_closed_verdicts(
+            run, one, "what it would look at is too large to be sent"
+        )
     if one.spec.command or one.spec.project_commands:
         with run.track_in_flight(f"{ACTIVITY_PREFIX}{one.spec.name}"):
             return await _run_commands(run, one)
@@ -161,6 +163,7 @@ async def _run_functions(
         task_kind=state.brief.task_kind,
         tokens_left=budgets.tokens_left(state.agent.budget, state.ledger),
         cost_left=budgets.cost_left(state.agent.budget, reservations.add_reservations(state)),
+        unreleased=state.unreleased_kinds,
     )
     try:
         name = f"{ACTIVITY_PREFIX}{'+'.join(names)}"
@@ -176,13 +179,15 @@ async def _run_functions(
         return tuple(
             verdict
             for one in together
-            for verdict in build_fail_closed_verdicts(one, failures.message(error))
+            for verdict in build_fail_closed_verdicts(run, one, failures.message(error))
         )
-    return _require_all_verdicts(together, answer.verdicts)
+    return _require_all_verdicts(run, together, answer.verdicts)
 
 
 def _require_all_verdicts(
-    together: tuple[GuardrailCheck, ...], said: tuple[GuardrailVerdict, ...]
+    run: RunContext,
+    together: tuple[GuardrailCheck, ...],
+    said: tuple[GuardrailVerdict, ...],
 ) -> tuple[GuardrailVerdict, ...]:
     """
     Return a verdict of each guardrail about each subject, as they were asked for.
@@ -199,7 +204,7 @@ def _require_all_verdicts(
     return tuple(
         verdict
         for one in together
-        for verdict in build_fail_closed_verdicts(one, "what it said is about something else")
+        for verdict in build_fail_closed_verdicts(run, one, "what it said is about something else")
     )
 
 
@@ -230,22 +235,24 @@ async def _run_commands(run: RunContext, one: GuardrailCheck) -> tuple[Guardrail
     """Run commands in the sandbox, if the permission engine lets them; exit code 0 passes."""
     wanted = commands.find_commands(run.state, one.spec)
     if isinstance(wanted, GuardrailResult):
-        return _build_verdicts(one, wanted)
+        return _build_verdicts(run, one, wanted)
     found: GuardrailResult | None = None
     for command in wanted:
         if run.state.is_ending:
-            return build_fail_closed_verdicts(one, "the run is over")
+            return build_fail_closed_verdicts(run, one, "the run is over")
         result = await commands.run_command(run, one.spec.name, command, one.spec.timeout)
         ended = commands.parse_result(result)
         if ended is None:
             why = result.reason if isinstance(result, ToolFailure) else "it tells something else"
-            return build_fail_closed_verdicts(one, f"{shlex.join(command)!r}: {why}")
+            return build_fail_closed_verdicts(run, one, f"{shlex.join(command)!r}: {why}")
         if ended.exit_code != 0:
-            return _build_verdicts(one, commands.build_failure_result(command, ended))
+            return _build_verdicts(run, one, commands.build_failure_result(command, ended))
         found = commands.build_success_result(one.spec, ended)
     if found is None:
-        return build_fail_closed_verdicts(one, f"{shlex.join(wanted[-1])!r} tells no coverage")
-    return _build_verdicts(one, found)
+        return build_fail_closed_verdicts(
+            run, one, f"{shlex.join(wanted[-1])!r} tells no coverage"
+        )
+    return _build_verdicts(run, one, found)
 
 
 async def _run_agent(
@@ -261,7 +268,7 @@ async def _run_agent(
         left = run.remaining()
         if isinstance(left, Stop):
             if run.state.has_graders:
-                return build_fail_closed_verdicts(one, left.reason)
+                return build_fail_closed_verdicts(run, one, left.reason)
             run.state = halt(run.state, left, workflow.now())
             break
         number = run.state.guarding.checks + 1
@@ -271,16 +278,18 @@ async def _run_agent(
         left = left.with_(max_wall_time=within)
         task = ChildTask(part, agent, _render_question(subject), left)
         answer = await run_child(run, task)
-        verdicts += _parse_judgement(GuardrailCheck(one.spec, (subject,)), answer)
+        verdicts += _parse_judgement(run, GuardrailCheck(one.spec, (subject,)), answer)
     return tuple(verdicts)
 
 
-def _parse_judgement(one: GuardrailCheck, answer: RunResult | str) -> tuple[GuardrailVerdict, ...]:
+def _parse_judgement(
+    run: RunContext, one: GuardrailCheck, answer: RunResult | str
+) -> tuple[GuardrailVerdict, ...]:
     if isinstance(answer, str):
-        return build_fail_closed_verdicts(one, answer)
+        return build_fail_closed_verdicts(run, one, answer)
     if answer.status != "completed":
         return build_fail_closed_verdicts(
-            one, answer.stop.reason if answer.stop else answer.status
+            run, one, answer.stop.reason if answer.stop else answer.status
         )
     try:
         if answer.output is not None:
@@ -288,15 +297,17 @@ def _parse_judgement(one: GuardrailCheck, answer: RunResult | str) -> tuple[Guar
         else:
             found = GuardrailResult.model_validate_json(answer.answer or "")
     except ValidationError:
-        return build_fail_closed_verdicts(one, "its agent didn't answer with a GuardrailResult")
+        return build_fail_closed_verdicts(
+            run, one, "its agent didn't answer with a GuardrailResult"
+        )
     if "tripwire_triggered" not in found.model_fields_set:
         return build_fail_closed_verdicts(
-            one, "its agent didn't say whether the tripwire is triggered"
+            run, one, "its agent didn't say whether the tripwire is triggered"
         )
     # What its model says of measurements or costs counts for nothing: its verdict is one vote.
     vote = Signals(votes_for=0 if found.tripwire_triggered else 1, votes=1)
     voted = found.without_measurements(vote if found.applicable else Signals())
-    return _build_verdicts(one, voted, in_words_of_model=True)
+    return _build_verdicts(run, one, voted, in_words_of_model=True)
 
 
 def _render_question(subject: Subject) -> str:
@@ -307,24 +318,31 @@ def _render_question(subject: Subject) -> str:
     )
 
 
-def build_fail_closed_verdicts(one: GuardrailCheck, why: str) -> tuple[GuardrailVerdict, ...]:
+def build_fail_closed_verdicts(
+    run: RunContext, one: GuardrailCheck, why: str
+) -> tuple[GuardrailVerdict, ...]:
     """Say that a guardrail can't decide: it fails closed."""
     reason = shorten(f"{one.spec.name} can't decide: {why}", MAX_UNDECIDED_REASON_CHARS)
-    return _build_verdicts(one, GuardrailResult(tripwire_triggered=True, reason=reason))
+    return _build_verdicts(run, one, GuardrailResult(tripwire_triggered=True, reason=reason))
 
 
 def _build_verdicts(
-    one: GuardrailCheck, found: GuardrailResult, *, in_words_of_model: bool = False
+    run: RunContext,
+    one: GuardrailCheck,
+    found: GuardrailResult,
+    *,
+    in_words_of_model: bool = False,
 ) -> tuple[GuardrailVerdict, ...]:
     """Say the same of each subject; whatever a model says of an answer may tell what is in it."""
+    unreleased = run.state.unreleased_kinds
     return tuple(
         GuardrailVerdict(
             **{name: getattr(found, name) for name in GuardrailResult.model_fields},
             guardrail=one.spec.name,
             subject=digest_subject(subject),
             call_id=subject.call_id,
-            quotes=(in_words_of_model and subject.kind == "answer")
-            or quotes_answer(found.reason, subject),
+            quotes=(in_words_of_model and subject.kind in unreleased)
+            or quotes_answer(found.reason, subject, unreleased),
         )
         for subject in one.subjects
     )

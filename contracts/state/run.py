@@ -8,7 +8,13 @@ from pydantic import Field
 
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Budget, Ledger
-from holdfast.contracts.guardrails import checks_answers
+from holdfast.contracts.guardrails import (
+    OWN_ANSWERS,
+    UNRELEASED_ABOVE,
+    UNRELEASED_HERE,
+    SubjectKind,
+    checks_answers,
+)
 from holdfast.contracts.journal import JournalEvent
 from holdfast.contracts.project import ProjectContext
 from holdfast.contracts.run import AgentSnapshot, RunMetadata, RunStatus
@@ -193,6 +199,13 @@ class RunState(Contract):
     def withholds(self) -> bool:
         """Whether what a model says here is told to nobody before an answer is out."""
         return self.agent.guards_answers or self.brief.withheld
+
+    @property
+    def unreleased_kinds(self) -> tuple[SubjectKind, ...]:
+        """What guardrails look at that may hold an answer which isn't out, of whatever run."""
+        if self.brief.withheld:
+            return UNRELEASED_ABOVE
+        return UNRELEASED_HERE if self.withholds else OWN_ANSWERS
 
     @property
     def trust(self) -> Trust:

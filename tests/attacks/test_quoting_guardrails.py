@@ -6,10 +6,10 @@ from typing import Unpack
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast import Agent, App
+from holdfast import Agent, App, Tiers
 from holdfast.client import Run as Watched
 from holdfast.contracts.control import Backtracking
-from holdfast.contracts.guardrails import GuardrailResult, Subject
+from holdfast.contracts.guardrails import WITHHELD, GuardrailResult, Subject
 from holdfast.contracts.texts import quotes
 from holdfast.guardrails import (
     Guardrail,
@@ -23,10 +23,15 @@ from holdfast.guardrails import (
 from holdfast.guardrails.definition import GuardrailOptions
 from holdfast.testing import Reply, Script, ScriptTurn, say
 from tests.attacks.test_unreleased_words import settled
+from tests.attacks.watchers import seen
 from tests.control.guarded import decided
+from tests.histories import children
 from tests.running import Runs
+from tests.workflows.delegating import RESEARCHER, Findings, ask
 
 LETTERS_ALONE = str.maketrans("0123456789", "ghijklmnop")
+
+ASK = "delegate_to_researcher"
 
 BAD, FAIR = "the plan is to sell everything", "no comment on account zk4711"
 
@@ -65,9 +70,8 @@ async def refuses(_subject: Subject, _: GuardrailContext) -> GuardrailResult:
     return tripped("no good")
 
 
-@guardrail(layer="output")
-async def breaks(subject: Subject, _: GuardrailContext) -> GuardrailResult:
-    """Quote the answer in an error."""
+async def stumbling(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Quote in an error what it looks at."""
     raise ValueError(f"{subject.text!r} is too much for me")
 
 
@@ -96,7 +100,7 @@ def ending() -> App:
         agent("retried", quoting()),
         agent("warned", quoting(on_trip="warn"), refuses),
         agent("shrugged", shrugs, refuses, answer="fair"),
-        agent("broken", breaks),
+        agent("broken", guardrail(layer="output")(stumbling)),
         agent("judged", judged_by("judge")),
         agent("unfit", shrugs, answer="bad", acceptance=(quoting(on_trip="block"),)),
         agent("given up", quoting(), acceptance=(passes,), backtracking=one_more),
@@ -126,6 +130,61 @@ async def test_no_guardrail_tells_those_who_watch_what_it_refuses(runs: Runs) ->
     assert said(str(logs)) == []
     assert {end for end, _ in ends} <= {"blocked", "stopped", "failed"}
     assert "guardrail careless" in told["blocked"][1]
+
+
+def overheard() -> App:
+    """Agents whose answer is refused; guardrails elsewhere meet it in a goal or in a result."""
+    hears, looks = guardrail(layer="input"), guardrail(layer="post_action", tools=(ASK,))
+    reads = guardrail(layer="input", watches=("results",))
+    tiers = Tiers(full="nosy", simplified="nosy")
+    refused = [
+        agent("judged", judged_by("nosy")),
+        agent("stumbled over", judged_by("clumsy")),
+        agent("appealed", judged_by("lofty")),
+        Agent(name="tiered", instructions="Comment.", tiers=tiers, guardrails=(refuses,)),
+        agent("asked for", refuses, looks(careless), answer="asks", subagents=(RESEARCHER,)),
+        agent("read", refuses, reads(careless), answer="asks", subagents=(RESEARCHER,)),
+    ]
+    parts = [
+        agent("nosy", hears(careless)),
+        agent("clumsy", hears(stumbling)),
+        agent("lofty", judged_by("judge", "input")),
+        agent("judge", answer="judge"),
+        agent("researcher", answer="found", output=Findings),
+    ]
+    scripts: dict[str, Script] = {
+        "bad": lambda _: say(BAD),
+        "judge": judges,
+        "asks": lambda turn: ask("shares") if turn.number == 1 else say("so be it"),
+        "found": lambda _: say(Findings(facts=[BAD]).model_dump_json()),
+    }
+    return App(agents=[*refused, *parts], scripts=scripts)
+
+
+async def told_by_all(runs: Runs, run_id: str) -> str:
+    """Everything that is told of a run that is over, and of those that it started."""
+    handle = runs.client.get_workflow_handle(run_id)
+    parts = children(await handle.fetch_history())
+    below = [await told_by_all(runs, f"{run_id}.{part.split('.')[-1]}") for part in parts]
+    return "\n".join([await seen(runs, run_id), str(await handle.query("carryover")), *below])
+
+
+async def test_no_guardrail_tells_what_it_met_in_a_goal_or_a_result(runs: Runs) -> None:
+    """Where a part was given an answer that isn't out, or gave it, no reason or error tells it."""
+    # SM-05 GR-12
+    app = overheard()
+    names = [one.name for one in app.agents[:6]]
+    with capture_logs() as logs:
+        async with runs.working(app):
+            started = [await runs.start(name) for name in names]
+            ends = await asyncio.gather(*(settled(runs, run) for run in started))
+            told = [await told_by_all(runs, run.handle.id) for run in started]
+
+    both = {name: told + end for name, (_, end), told in zip(names, ends, told, strict=True)}
+    assert {name: said(text) for name, text in both.items() if said(text)} == {}
+    assert said(str(logs)) == []
+    assert {end for end, _ in ends} == {"blocked"}
+    assert {name for name, text in both.items() if WITHHELD not in text} == set()
 
 
 async def test_who_reviews_is_told(runs: Runs) -> None:
