@@ -12,9 +12,9 @@ So nothing else is heard while a local activity is under way: what comes waits, 
 none is. It is heard piece by piece, because each may begin another local activity. An update can't
 wait, the server would refuse it: it is accepted at once and heard in its place (`TAKE_TURN`). Nor
 does a run go on in a new execution, or do anything after a long time, as long as something may
-wait (`LOCAL_SECONDS`). How long local activities took stands in history with what they came to
-(`LocalSecondsInterceptor`): by the workflow's own time a replay would know it otherwise. So it
-would of how many events a history has, which are counted here (`HISTORY_LENGTH`).
+wait (`LOCAL_SECONDS`). How long local activities took, and when they ended, stands in history
+with what they came to (`LocalSecondsInterceptor`): by the SDK's time a replay would know it
+otherwise. So it would of how many events a history has, which are counted here (`HISTORY_LENGTH`).
 """
 
 import asyncio
@@ -23,12 +23,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import inf
+from typing import NamedTuple
 
-from temporalio import activity
+from temporalio import activity, workflow
+from temporalio.api.common.v1 import Payload
 from temporalio.bridge.proto.workflow_activation import FireTimer, WorkflowActivationJob
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.common import RawValue
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+    StartLocalActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+from temporalio.workflow import ActivityHandle
 
 AT_ONCE = {"notify_has_patch", "update_random_seed", "do_update"}
 
@@ -50,11 +61,26 @@ SECONDS = "holdfast-seconds"
 TOLD_SECONDS = 0.1
 """What took less isn't told, and counts as nothing."""
 
+BEGAN = "holdfast-began"
+"""In a local activity's headers: the workflow's time as it was asked for, in nanoseconds."""
+
+ENDED = "holdfast-ended"
+"""In a result's metadata: that time and what it took since, in nanoseconds."""
+
+
+class Task(NamedTuple):
+    """The event with which a workflow task began, and the SDK's time by now, in nanoseconds."""
+
+    event_id: int
+    now: int
+
 
 @dataclass
 class _Arrivals:
     """
     What came together: signals and a cancellation are heard first, the rest one by one.
+
+    What came by a task that a local activity didn't keep waiting is heard `now`, when that began.
 
     Who takes a turn has it behind signals and before a cancellation. In a task of its own (SDK
     1.35) a worker that takes a run over hears of both with signals of the task before, if that
@@ -63,6 +89,7 @@ class _Arrivals:
 
     messages: list[WorkflowActivationJob]
     others: deque[WorkflowActivationJob]
+    now: int | None
     turns: list[asyncio.Future[None]] = field(default_factory=list[asyncio.Future[None]])
     opened: bool = False
     parts: deque[Sequence[WorkflowActivationJob]] = field(
@@ -98,21 +125,25 @@ class EventOrder:
     `local_seconds` is how long the local activities took whose end was heard last; null if
     something else was. One that failed took for ever, since nobody knows. `length` is how many
     events history had when the task began that is heard of; those by which a task was divided, or
-    tried again, aren't counted.
+    tried again, aren't counted. `now` is the time at which it is heard, in nanoseconds: when the
+    task began, or the local activity ended behind which it waited.
     """
 
     def __init__(self) -> None:
         self._running = set[int]()
         self._resolved: list[WorkflowActivationJob] = []
+        self._resolved_at = 0
         self._waiting = deque[_Arrivals]()
         self._wrote = self._wrote_before = True
-        self._was_asked = False
+        self._was_asked = self._told_late = False
         self.local_seconds: float | None = None
         self.length = 0
+        self.now = 0
         self._events = 0
 
-    def begin(self, jobs: Sequence[WorkflowActivationJob]) -> None:
+    def begin(self, jobs: Sequence[WorkflowActivationJob], now: int) -> None:
         """Take the first task, with the workflow's own start among what it brings."""
+        self.now, self._wrote = now, False
         self._count_task(sum(map(_count_events, jobs)))
 
     def take_turn(self) -> asyncio.Future[None]:
@@ -137,27 +168,41 @@ class EventOrder:
         """
         return self._was_asked and bool(self._running)
 
-    def arrive(self, jobs: Sequence[WorkflowActivationJob], started_event_id: int) -> None:
-        """Take what a workflow task brings, whose start is this event of the history."""
+    def arrive(
+        self, jobs: Sequence[WorkflowActivationJob], task: Task, *, replaying: bool = False
+    ) -> None:
+        """Take what a workflow task brings."""
         ended = [job for job in jobs if job.resolve_activity.is_local]
+        held = bool(self._running)
         self._resolved += ended
+        self._resolved_at = task.now if ended else self._resolved_at
         self._running -= {job.resolve_activity.seq for job in ended}
         if len(ended) == len(jobs):
             return
+        # Of what ended in the task before, and was written there, it is told late where that task
+        # was completed for a query. A replay is told of it in that task.
+        late = bool(ended) and self._was_asked and not replaying
         kinds = [(job, kind_of(job)) for job in jobs if not job.resolve_activity.is_local]
         messages = [job for job, kind in kinds if kind in MESSAGES]
         others = [job for job, kind in kinds if kind not in AT_ONCE | MESSAGES]
         last = self._waiting[-1] if self._waiting else None
-        apart = self._wrote or self._wrote_before or _precede_schedule(messages, started_event_id)
+        wrote = self._wrote or self._wrote_before or late
+        apart = wrote or _precede_schedule(messages, task.event_id)
         if last and not (last.opened or apart):
             # A replay takes two tasks for one where neither the first nor the one before it wrote,
             # and nothing came between the end of the first and the order for the second.
             last.messages += messages
             last.others += others
         else:
-            self._waiting.append(_Arrivals(messages, deque(others)))
-        self._wrote_before, self._wrote = self._wrote, False
+            now = None if held and not late else task.now
+            self._waiting.append(_Arrivals(messages, deque(others), now))
         self._was_asked = False
+        self._told_late = late
+        if not late:
+            self._begin_task()
+
+    def _begin_task(self) -> None:
+        self._wrote_before, self._wrote = self._wrote, False
 
     def hear(self) -> Iterator[Sequence[WorkflowActivationJob]]:
         """Yield what is heard next, for as long as no local activity is under way."""
@@ -169,11 +214,16 @@ class EventOrder:
                 self.local_seconds = (self.local_seconds or 0.0) + took
                 together = sorted(self._resolved, key=lambda job: job.resolve_activity.seq)
                 self._resolved = []
+                self.now = max(_end_of(job, self._resolved_at) for job in together)
                 yield together
+                if self._told_late:
+                    self._told_late = False
+                    self._begin_task()
             elif not self._waiting:
                 return
             elif not (first := self._waiting[0]).opened:
                 first.open()
+                self.now = max(self.now, first.now or 0)
                 self.local_seconds = None
                 self._count_task(sum(map(_count_events, (*first.messages, *first.others))))
             elif first.parts:
@@ -181,6 +231,8 @@ class EventOrder:
                 yield first.hear()
             else:
                 self._waiting.popleft()
+        for unopened in self._waiting:
+            unopened.now = None
 
     def note(self, commands: Sequence[WorkflowCommand]) -> None:
         """Take note of what the workflow wants done."""
@@ -211,10 +263,32 @@ class EventOrder:
 
 
 class LocalSecondsInterceptor(Interceptor):
-    """Has history tell how long a local activity took; outermost, it sees the whole."""
+    """
+    Has history tell how long a local activity took, and when it ended.
+
+    Outermost, it sees the whole.
+    """
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return _LocalSeconds(next)
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: ARG002 -- as the SDK calls it
+    ) -> type[WorkflowInboundInterceptor]:
+        return _Inbound
+
+
+class _Inbound(WorkflowInboundInterceptor):
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        super().init(_Outbound(outbound))
+
+
+class _Outbound(WorkflowOutboundInterceptor):
+    def start_local_activity(self, input: StartLocalActivityInput) -> ActivityHandle[object]:
+        began = Payload(data=str(workflow.time_ns()).encode())
+        input.headers = {**input.headers, BEGAN: began}
+        return super().start_local_activity(input)
 
 
 class _LocalSeconds(ActivityInboundInterceptor):
@@ -222,14 +296,24 @@ class _LocalSeconds(ActivityInboundInterceptor):
         clock, info = asyncio.get_running_loop().time, activity.info()
         began = clock()
         result: object = await super().execute_activity(input)
+        if not info.is_local:
+            return result
         waited = (info.started_time - info.scheduled_time).total_seconds()
         # A clock that was set back meanwhile tells nobody how long it took.
-        took = inf if waited < -TOLD_SECONDS else waited + clock() - began
-        if not info.is_local or took < TOLD_SECONDS:
+        took = inf if waited < -TOLD_SECONDS else max(waited, 0.0) + clock() - began
+        told = dict(_tell(took, input.headers.get(BEGAN)))
+        if not told:
             return result
         [payload] = activity.payload_converter().to_payloads([result])
-        payload.metadata[SECONDS] = f"{took:.1f}".encode()
+        payload.metadata.update(told)
         return RawValue(payload)
+
+
+def _tell(took: float, began: Payload | None) -> Iterator[tuple[str, bytes]]:
+    if took >= TOLD_SECONDS:
+        yield SECONDS, f"{took:.1f}".encode()
+    if took < inf and began is not None:
+        yield ENDED, str(int(began.data) + round(took * 1e9)).encode()
 
 
 def kind_of(job: WorkflowActivationJob) -> str:
@@ -280,6 +364,12 @@ def _precede_schedule(messages: Sequence[WorkflowActivationJob], started_event_i
     """
     signals = [job.signal_workflow for job in messages if job.HasField("signal_workflow")]
     return bool(signals) and started_event_id - signals[0].originating_event_id != len(signals)
+
+
+def _end_of(job: WorkflowActivationJob, now: int) -> int:
+    """Return when a local activity ended; where history doesn't say, it has just ended."""
+    told = job.resolve_activity.result.completed.result.metadata.get(ENDED)
+    return now if told is None else int(told)
 
 
 def _seconds_of(job: WorkflowActivationJob) -> float:

@@ -33,7 +33,7 @@ from temporalio.workflow import Info
 from temporalio.workflow import _Definition as Definition
 
 from holdfast.event_log import log
-from holdfast.event_order import AT_ONCE, ENDS, EventOrder, kind_of
+from holdfast.event_order import AT_ONCE, ENDS, EventOrder, Task, kind_of
 from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
 from holdfast.workflows.options import HISTORY_LENGTH
 
@@ -44,18 +44,30 @@ class OrderedRunner(WorkflowRunner):
     """
     Runs workflows as another runner does, and has them hear of events in their order.
 
-    Where no converter *heeds contexts* the SDK is given none, of which it builds 27 a step.
+    Where no converter *heeds contexts* the SDK is given none, of which it builds 27 a step. A
+    worker that *evicts* an execution, by its id, builds it anew when it next hears of it.
     """
 
-    def __init__(self, inner: WorkflowRunner, *, heeds_contexts: bool = True) -> None:
+    def __init__(
+        self,
+        inner: WorkflowRunner,
+        *,
+        heeds_contexts: bool = True,
+        evict: Callable[[str], None] | None = None,
+    ) -> None:
         self._inner = inner
         self._heeds_contexts = heeds_contexts
+        self._evict = evict
+
+    def with_eviction(self, evict: Callable[[str], None]) -> "OrderedRunner":
+        """Return what runs workflows of a worker that can evict them."""
+        return OrderedRunner(self._inner, heeds_contexts=self._heeds_contexts, evict=evict)
 
     def prepare_workflow(self, defn: Definition) -> None:
         self._inner.prepare_workflow(defn)
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        return _OrderedInstance(det, self._inner, heeds_contexts=self._heeds_contexts)
+        return _OrderedInstance(det, self._inner, self._evict, heeds_contexts=self._heeds_contexts)
 
     def set_worker_level_failure_exception_types(
         self, types: Sequence[type[BaseException]]
@@ -67,9 +79,16 @@ class _OrderedInstance(WorkflowInstance):
     """A workflow that is given the jobs of an activation in several, or later."""
 
     def __init__(
-        self, det: WorkflowInstanceDetails, runner: WorkflowRunner, *, heeds_contexts: bool
+        self,
+        det: WorkflowInstanceDetails,
+        runner: WorkflowRunner,
+        evict: Callable[[str], None] | None,
+        *,
+        heeds_contexts: bool,
     ) -> None:
         self._heeds_contexts = heeds_contexts
+        self._evict = evict
+        self._latest = 0
         self._order = EventOrder()
         theirs = cast("Mapping[str, Callable[..., object]]", det.extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
         functions = {
@@ -89,7 +108,8 @@ class _OrderedInstance(WorkflowInstance):
         if "remove_from_cache" in kinds:
             return self._inner.activate(act)
         if "initialize_workflow" in kinds:
-            self._order.begin(jobs)
+            self._latest = act.timestamp.ToNanoseconds()
+            self._order.begin(jobs, self._latest)
             begun = self._inner.activate(act)
             self._order.note(begun.successful.commands)
             return begun
@@ -102,14 +122,19 @@ class _OrderedInstance(WorkflowInstance):
         if self._order.must_refuse_updates():
             parts.append(_build_refusals(job for job in jobs if job.HasField("do_update")))
             jobs = [job for job in jobs if not job.HasField("do_update")]
-        self._order.arrive(jobs, act.history_length)
+        task = Task(act.history_length, act.timestamp.ToNanoseconds())
+        if self._evict and not act.is_replaying and self._is_early(jobs, task):
+            self._evict(act.run_id)
+        self._latest = task.now
+        self._order.arrive(jobs, task, replaying=act.is_replaying)
         at_once = [job for job in jobs if kind_of(job) in AT_ONCE]
         bare: WorkflowActivation | None = None
         for heard in chain([at_once] if at_once else [], self._order.hear()):
             is_all = len(act.jobs) == len(heard) == 1 and heard[0] is jobs[0]
-            if not is_all and bare is None:
+            if not (is_all and self._order.now == task.now) and bare is None:
                 bare = _copy_without_jobs(act)
-            part = self._inner.activate(act if bare is None else _build_activation(bare, heard))
+            given = act if bare is None else _build_activation(bare, heard, self._order.now)
+            part = self._inner.activate(given)
             if part.HasField("failed"):
                 return part
             for command in filter(self._order.is_late, list(part.successful.commands)):
@@ -123,6 +148,17 @@ class _OrderedInstance(WorkflowInstance):
         for part in parts[1:]:
             whole.successful.MergeFrom(part.successful)
         return whole
+
+    def _is_early(self, jobs: Sequence[WorkflowActivationJob], task: Task) -> bool:
+        """
+        Whether this is news of a workflow task that hasn't begun, with whose start time goes on.
+
+        A worker that is asked something about a run which it doesn't know is given all its
+        history. It tells the run (SDK 1.35) of what came since the last task, too, and keeps what
+        the run wants upon that for the next one: as if it had been heard of at the time of the
+        last task, and without what comes until the next begins. A replay knows better.
+        """
+        return task.now == self._latest and any(map(_is_news, jobs))
 
     def get_serialization_context(
         self, command_info: CommandInfo | None
@@ -143,6 +179,10 @@ class _OrderedInstance(WorkflowInstance):
         return self._inner.get_thread_id()
 
 
+def _is_news(job: WorkflowActivationJob) -> bool:
+    return not (job.resolve_activity.is_local or kind_of(job) in AT_ONCE)
+
+
 def _copy_without_jobs(act: WorkflowActivation) -> WorkflowActivation:
     bare = WorkflowActivation()
     bare.CopyFrom(act)
@@ -151,12 +191,13 @@ def _copy_without_jobs(act: WorkflowActivation) -> WorkflowActivation:
 
 
 def _build_activation(
-    bare: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]
+    bare: WorkflowActivation, jobs: Sequence[WorkflowActivationJob], now: int
 ) -> WorkflowActivation:
-    """Build one like another, which has no jobs, with these."""
+    """Build one like another, which has no jobs, with these, at a time in nanoseconds."""
     part = WorkflowActivation()
     part.CopyFrom(bare)
     part.jobs.extend(jobs)
+    part.timestamp.FromNanoseconds(now)
     return part
 
 
@@ -219,10 +260,22 @@ def disable_deadlock_detection(worker: Worker) -> Worker:
     return worker
 
 
+def _bind_eviction(worker: Worker) -> None:
+    """Let its workflows say that this worker must not go on with them as they are."""
+    workflows = worker._workflow_worker  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
+    if workflows is None:
+        return
+    ours = workflows._workflow_runner  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
+    if isinstance(ours, OrderedRunner):
+        evict = worker._bridge_worker.request_workflow_eviction  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
+        workflows._workflow_runner = ours.with_eviction(evict)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
+
+
 @asynccontextmanager
 async def run_worker(worker: Worker) -> AsyncGenerator[None]:
     """Have a worker work while the block lasts; raises what ends it earlier."""
     async with AsyncExitStack() as stack:
+        _bind_eviction(worker)
         await disable_deadlock_detection(worker).__aenter__()
         stack.push_async_exit(partial(_shut_down, worker))
         yield

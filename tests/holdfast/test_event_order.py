@@ -22,7 +22,7 @@ from temporalio.bridge.proto.workflow_commands import (
     WorkflowCommand,
 )
 
-from holdfast.event_order import SECONDS, WAKE, EventOrder
+from holdfast.event_order import SECONDS, WAKE, EventOrder, Task
 
 BEGINS = {"signal 1": "L5", "A2": "L6 A7", "L3": "", "L4": "A9"}
 """What the workflow begins upon hearing of something: local activities, and others."""
@@ -38,14 +38,14 @@ class Heard:
         self._length = 0
         self._begin(under_way)
 
-    def task(self, *names: str, buffered: bool = False) -> "Heard":
+    def task(self, *names: str, buffered: bool = False, replaying: bool = False) -> "Heard":
         """Have something come, together; before the task was ordered, if the server kept it."""
         self._length += 10
         jobs = [job(name) for name in names]
         signals = [one.signal_workflow for one in jobs if one.HasField("signal_workflow")]
         for place, signal in enumerate(signals):
             signal.originating_event_id = self._length - len(signals) + place - buffered
-        self.order.arrive(jobs, self._length)
+        self.order.arrive(jobs, Task(self._length, self._length), replaying=replaying)
         for one in jobs:
             if one.HasField("do_update"):
                 self.order.take_turn()
@@ -169,8 +169,8 @@ def test_a_run_knows_that_more_may_have_come() -> None:
     """Behind local activities, and how long they took: until it has heard something else."""
     run = Heard("L3 L4")
     behind = [run.order.local_seconds]
-    run.order.arrive([job("A1")], 10)
-    run.order.arrive([took("L4", 0.5), took("L3", 8)], 10)
+    run.order.arrive([job("A1")], Task(10, 0))
+    run.order.arrive([took("L4", 0.5), took("L3", 8)], Task(10, 0))
     behind += [run.order.local_seconds for _ in run.order.hear()]
 
     assert behind == [None, 8.5, None]
@@ -181,7 +181,7 @@ def test_local_activities_one_after_the_other_take_their_sum() -> None:
     run = Heard("L3").order
     behind: list[float | None] = []
     for seq, ended in enumerate([took("L3", 8), took("L4", 0.5), failed("L5")], start=4):
-        run.arrive([ended], 10)
+        run.arrive([ended], Task(10, 0))
         behind += [run.local_seconds for _ in run.hear()]
         run.note([command(f"L{seq}")])
 
@@ -208,6 +208,16 @@ def test_what_came_while_a_task_was_under_way_is_heard_behind_it() -> None:
 
     heard = ["L3", "timer 7", "timer 8", "A1", "signal 2", "signal 4"]
     assert run.task("L3").heard == heard
+
+
+def test_a_local_activity_that_is_told_of_late_was_written_by_the_task_before() -> None:
+    """A query had that task completed; a replay is told of it there, and what follows apart."""
+    now, again = Heard("L3").task("A1"), Heard("L3").task("A1", replaying=True)
+    now.task("timer 7").order.note_query()
+    now.task("signal 2", "L3")
+    again.task("timer 7", "L3", replaying=True).task("signal 2", replaying=True)
+
+    assert now.heard == again.heard == ["L3", "A1", "timer 7", "signal 2"]
 
 
 async def test_an_update_is_heard_in_its_place() -> None:
@@ -285,7 +295,7 @@ def test_what_has_ended_unheard_is_ended_by_nobody(
             command = WorkflowCommand(cancel_signal_workflow=cancel)
         case _:
             command = WorkflowCommand(cancel_timer=cancel)
-    order.arrive([*told, job("cancel 1")], 10)
+    order.arrive([*told, job("cancel 1")], Task(10, 0))
     hearing = order.hear()
 
     next(hearing)
