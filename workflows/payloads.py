@@ -174,6 +174,11 @@ class InlineDataConverter(DataConverter):
     and there is no such place: one signal would hold up a run, or all, whoever sent it.
     """
 
+    @property
+    def leaves_payloads(self) -> bool:
+        """Whether a payload goes out, and comes in, as it is."""
+        return self.payload_codec is None and self.external_storage is None
+
     async def decode(
         self, payloads: Sequence[Payload], type_hints: list[type] | None = None
     ) -> list[object]:

@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Generator, Sequence
 from contextvars import Context
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 from uuid import uuid4
 
 import pytest
@@ -22,13 +22,19 @@ from temporalio.converter import (
     WorkflowSerializationContext,
 )
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import Worker
+from temporalio.worker import Replayer, Worker
 
 from holdfast import Agent, App, runner
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.testing import call, say
-from holdfast.workflows.payloads import data_converter
+from holdfast.workflows.agent_run import AgentRun
+from holdfast.workflows.payloads import (
+    BoundedPayloadConverter,
+    InlineDataConverter,
+    data_converter,
+)
 from holdfast.workflows.switches import HoldfastSwitches
+from tests.histories import stored
 from tests.memory.instances import NAMESPACE, Beginning, build_instance
 from tests.running import Runs
 from tests.sample import add
@@ -50,6 +56,20 @@ class HeedingCodec(PayloadCodec, WithSerializationContext):
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return [*payloads]
+
+
+class WatchedConverter(InlineDataConverter):
+    """Notes what is looked at to be changed, going out and coming in."""
+
+    noted: ClassVar[list[str]] = []
+
+    async def _encode_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
+        self.noted.append("out")
+        return await super()._encode_payload_sequence(payloads)
+
+    async def _decode_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
+        self.noted.append("in")
+        return await super()._decode_payload_sequence(payloads)
 
 
 @pytest.fixture
@@ -138,3 +158,29 @@ async def test_no_payload_is_looked_at_in_a_task_of_its_own(runs: Runs) -> None:
 
     assert result.status == "completed"
     assert [name for name in begun if "Visitor" in name] == []
+
+
+@pytest.mark.parametrize(
+    ("codec", "noted"),
+    [
+        pytest.param(None, set[str](), id="nobody changes one"),
+        pytest.param(HeedingCodec(), {"in", "out"}, id="a codec may change each"),
+    ],
+)
+async def test_what_nobody_changes_is_not_looked_at(
+    codec: PayloadCodec | None, noted: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK goes through all payloads of a workflow task six times, for a codec or a storage."""
+    monkeypatch.setattr(WatchedConverter, "noted", list[str]())
+    converter = WatchedConverter(BoundedPayloadConverter, codec)
+    replayer = Replayer(
+        workflows=[AgentRun],
+        workflow_runner=runner.build_runner(converter),
+        data_converter=converter,
+        debug_mode=True,
+    )
+    [[history, *_], *_] = stored.unpack(stored.history_file("retries").read_bytes())
+
+    await replayer.replay_workflow(history)
+
+    assert set(WatchedConverter.noted) == noted
