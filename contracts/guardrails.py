@@ -78,6 +78,7 @@ class Signals(AuthoredContract):
 class GuardrailSpecChange(TypedDict, total=False):
     """What may change of it."""
 
+    on_trip: OnTrip
     timeout: Seconds
     command: tuple[str, ...]
     report: tuple[str, ...] | None

@@ -305,11 +305,20 @@ def _find_answer(result: ToolResult) -> str | None:
 def find_hidden_places(
     items: tuple[TranscriptItem, ...], spans: Iterable[ItemRange]
 ) -> frozenset[int]:
-    """Return the places that hidden parts take away; results go with what asked for them."""
+    """
+    Return the places that hidden parts take away; results go with what asked for them.
+
+    What is permanent is taken away by a part of its own alone.
+    """
     places = (
         range(_align_to_turn(items, span.begin), _align_to_turn(items, span.end)) for span in spans
     )
-    return frozenset(place for part in places for place in part if not _is_permanent(items[place]))
+    return frozenset(
+        place
+        for part in places
+        for place in part
+        if len(part) == 1 or not _is_permanent(items[place])
+    )
 
 
 def _is_permanent(item: TranscriptItem) -> bool:

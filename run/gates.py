@@ -185,7 +185,10 @@ def next_gate(state: RunState) -> Gate | None:
 
 def select_gate_checks(state: RunState, gate: Gate) -> tuple[GuardrailCheck, ...]:
     """Say who looks at an answer at a gate where guardrails stand."""
-    specs = state.agent.acceptance if gate == "acceptance" else _select_answer_specs(state, gate)
+    if gate == "acceptance":  # what they find goes back to the model, whatever they say of trips
+        specs = tuple(spec.with_(on_trip="retry") for spec in state.agent.acceptance)
+    else:
+        specs = _select_answer_specs(state, gate)
     subject = build_candidate_subject(state)
     return _build_checks(specs, lambda _: (subject,))
 

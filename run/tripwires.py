@@ -23,13 +23,14 @@ STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask", "warn")
 
 
 def split_advice(
-    state: RunState, verdicts: Iterable[GuardrailVerdict]
+    checks: Iterable[gates.GuardrailCheck], verdicts: Iterable[GuardrailVerdict]
 ) -> tuple[tuple[GuardrailVerdict, ...], tuple[GuardrailVerdict, ...]]:
     """Return what only warns of something, and all verdicts as they count: such stop nothing."""
     told: list[GuardrailVerdict] = []
     counted: list[GuardrailVerdict] = []
+    on_trip = {one.spec.name: one.spec.on_trip for one in checks}
     for verdict in verdicts:
-        warns = verdict.tripwire_triggered and _on_trip(state, verdict) == "warn"
+        warns = verdict.tripwire_triggered and on_trip[verdict.guardrail] == "warn"
         told += [verdict] if warns else []
         counted.append(verdict.without_tripwire() if warns else verdict)
     return tuple(told), tuple(counted)

@@ -54,9 +54,9 @@ async def run_checks(
     """
     since = run.hurried
     found = [verdict for one in checks for verdict in _unseen(run, one)]
-    checks = tuple(one for one in map(_seen, checks) if one.subjects)
+    seen = tuple(one for one in map(_seen, checks) if one.subjects)
     for layer in LAYERS:
-        these = [one for one in checks if one.spec.layer == layer]
+        these = [one for one in seen if one.spec.layer == layer]
         quick = [one for one in these if one.spec.local and not run.state.is_over]
         for _, together in groupby(quick, key=lambda one: one.subjects):
             found += await _run_functions(run, tuple(together))
@@ -67,7 +67,7 @@ async def run_checks(
                 found += verdicts
     if _is_moot(run, since):
         return None
-    warnings, counted = split_advice(run.state, found)
+    warnings, counted = split_advice(checks, found)
     await _record_verdicts(run, "warning", warnings)
     return counted
 

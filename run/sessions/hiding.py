@@ -38,9 +38,12 @@ def hide_subjects(state: RunState, subjects: Iterable[str]) -> RunState:
     """
     if state.session is None:
         return state
-    places = (_find_turn(state, one) for one in subjects)
-    begin = min((place for place in places if place is not None), default=None)
-    return state if begin is None else hide_from(state, begin)
+    found = (_find_turn(state, one) for one in subjects)
+    places = [place for place in found if place is not None]
+    for place in places:  # by itself too: else what a project's files say would stay
+        span = ItemRange(begin=place, end=place + 1)
+        state = state.with_conversation(hidden=(*state.conversation.hidden, span))
+    return hide_from(state, min(places)) if places else state
 
 
 def hide_tripwires(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> RunState:

@@ -1,15 +1,21 @@
 """A guardrail that only warns leaves its verdict and a line, and stops nothing."""
 
+from typing import TypedDict, Unpack
+
 import pytest
 
+from holdfast import Agent, App, Handoff
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import Layer
 from holdfast.guardrails import (
+    Guardrail,
     GuardrailContext,
     GuardrailResult,
     Subject,
     guardrail,
+    passed,
     review_approval,
+    tripped,
 )
 from holdfast.testing import call, calls, say
 from holdfast.trace.reader import read_trace
@@ -18,6 +24,15 @@ from tests.control.guarded import ended, guarded, on_word
 from tests.histories import noted
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
+from tests.sample import IMPATIENT
+
+
+class Checks(TypedDict, total=False):
+    """Who looks at what an agent does."""
+
+    guardrails: list[Guardrail]
+    acceptance: list[Guardrail]
+
 
 SCRIPT = (calls(call("create_draft", log="/dev/null", title="bad go")), say("bad"))
 
@@ -90,3 +105,44 @@ def test_people_whose_no_would_count_for_nothing_are_not_asked() -> None:
     """A review that only warns would have people decide what nobody heeds."""  # NR-01
     with pytest.raises(AppError, match="only warned"):
         review_approval(on_trip="warn")
+
+
+async def test_an_acceptance_check_never_only_warns(memory_runs: MemoryRuns) -> None:
+    """What it finds goes back to the model, whatever it would do as a guardrail."""
+    # NR-01 GF-06
+    warns = on_word("no_bad", "bad", "output", on_trip="warn")
+    found = await ended(memory_runs, guarded([say("bad"), say("good")], acceptance=[warns]))
+
+    assert (found.result.status, found.result.answer) == ("completed", "good")
+
+
+async def test_a_check_is_no_guardrail_of_its_name(memory_runs: MemoryRuns) -> None:
+    """Who handed over had one that only warns; the check of who took over sends answers back."""
+    # NR-01 GF-06 HO-09
+
+    async def no_bad(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        return tripped("it says bad") if "bad" in subject.text else passed()
+
+    senders = guardrail(layer="output", on_trip="warn")(no_bad)
+    checks = guardrail(layer="output")(no_bad)
+
+    def agent(name: str, **more: Unpack[Checks]) -> Agent:
+        return Agent(
+            name=name,
+            instructions="Do it.",
+            models=[f"scripted:{name}"],
+            settings=IMPATIENT,
+            handoffs=[Handoff("writer", when="it is to be written")] if name == "it" else [],
+            **more,
+        )
+
+    app = App(
+        agents=[agent("it", guardrails=[senders]), agent("writer", acceptance=[checks])],
+        scripts={
+            "it": [call("transfer_to_writer", goal="it")],
+            "writer": [call("transfer_to_writer", goal="it"), say("bad"), say("good")],
+        },
+    )
+    found = await ended(memory_runs, app)
+
+    assert (found.result.status, found.result.answer) == ("completed", "good")

@@ -222,3 +222,24 @@ async def test_what_is_cut_off_counts_as_reserved(memory_runs: MemoryRuns) -> No
         1_400,
         60,
     )
+
+
+@pytest.mark.parametrize("firm", ["block", "ask"])
+async def test_all_look_though_people_have_let_pass_what_one_asked(
+    memory_runs: MemoryRuns, firm: Literal["block", "ask"]
+) -> None:
+    """A quick one looks first, and others only where it lets pass: nobody is left out for that."""
+    # GR-08 GR-01
+    asks = on_word("quick", "bad", "input", mode="parallel", local=True, on_trip="ask")
+    slow = on_word("slow", "bad", "input", mode="parallel", on_trip=firm)
+    async with memory_runs.working(guarded([say("done"), say("done")], asks, slow)):
+        run = await memory_runs.start("it", "bad")
+        [first] = await run.asked()
+        await run.approve(first.request_id)
+        if firm == "ask":
+            while (asked := await run.asked()) == (first,):
+                await run.pause()
+            await run.approve(asked[0].request_id)
+        result = await run.result()
+
+    assert result.status == ("blocked" if firm == "block" else "completed")

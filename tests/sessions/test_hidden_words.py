@@ -8,7 +8,7 @@ from holdfast.contracts.guardrails import Layer, OnTrip
 from holdfast.contracts.signals import StopSignal
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
-from holdfast.contracts.transcript import AssistantTurn
+from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.guardrails import (
     GuardrailContext,
     GuardrailResult,
@@ -230,3 +230,27 @@ def test_a_summary_of_what_was_said_before_stays(carried: bool) -> None:
     assert state.outcome == "blocked"
     assert later.conversation.summary == "They spoke of VIRUS."
     assert "VIRUS" not in shown(later)
+
+
+def test_what_a_project_says_is_hidden_where_it_was_blocked() -> None:
+    """Else it would be read with the next message, since it stays whatever else is hidden."""
+    # GR-01
+    words = UserTurn(text="VIRUS", origin="project")
+    state = append_items(taken_over(done("input")), words)
+    state = tripwires.after_turn(state, tripped_in_all(state)[-1:], NOW)
+    later = begin(end_message(state, NOW), "now go on")
+
+    assert state.outcome == "blocked"
+    assert "VIRUS" not in shown(later)
+
+
+def test_what_a_project_says_stays_where_something_else_was_blocked() -> None:
+    """It is read once in a session."""
+    # GR-01
+    words = UserTurn(text="Be kind.", origin="project")
+    state = append_items(taken_over(done("input")), words)
+    state = tripwires.after_turn(state, tripped_in_all(state), NOW)
+    later = begin(end_message(state, NOW), "now go on")
+
+    assert state.outcome == "blocked"
+    assert "Be kind." in shown(later)
