@@ -98,10 +98,22 @@ def _drop_compensation(effect: Effect) -> Effect:
     )
 
 
-def replace_effect(state: RunState, index: int, *left: Effect) -> RunState:
-    """Keep what is *left* of an effect in its place."""
+def replace_effect(state: RunState, index: int, effect: Effect) -> RunState:
+    """Keep an effect in the place of one that was done."""
+    done = state.effects.done
+    return state.with_effects(done=(*done[:index], effect, *done[index + 1 :]))
+
+
+def remove_effect(state: RunState, index: int) -> RunState:
+    """Forget an effect that was taken back: no other call may have done the same, so it may be."""
+    effects = state.effects
+    gone, done = effects.done[index].digest, (*effects.done[:index], *effects.done[index + 1 :])
+    if not gone or any(one.digest == gone for one in done):
+        return state.with_effects(done=done)
     return state.with_effects(
-        done=(*state.effects.done[:index], *left, *state.effects.done[index + 1 :])
+        done=done,
+        known=tuple(one for one in effects.known if one.digest != gone),
+        unresolved=tuple(one for one in effects.unresolved if one != gone),
     )
 
 

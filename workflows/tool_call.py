@@ -261,8 +261,11 @@ async def compensate(run: RunContext, files: Files) -> Compensation:
             )
         else:
             flaw = await _undo_effect(run, index, effect)
-        left = [effect.with_(reported=True)] if flaw else []
-        run.state = tool_results.replace_effect(run.state, index, *left)
+        if flaw:
+            told = effect.with_(reported=True)
+            run.state = tool_results.replace_effect(run.state, index, told)
+        else:
+            run.state = tool_results.remove_effect(run.state, index)
         if not effect.local:
             await run.record("not undone" if flaw else "undone", effect.summary + flaw)
         (not_undone if flaw else undone).append(effect.summary + flaw)

@@ -15,6 +15,7 @@ from tests.control.guarded import (
     ended,
     guarded,
     on_word,
+    remove_draft,
     replayed,
 )
 from tests.histories import noted
@@ -62,6 +63,37 @@ async def test_effects_are_undone_in_reverse(memory_runs: MemoryRuns, tmp_path: 
     assert after_trip(found.story) == ["remove_draft", "remove_draft"]
     audit = [one.summary.partition(": ")[0] for one in noted(found.story) if one.name == "record"]
     assert audit == ["tripwire", "undone", "not undone", "undone", "blocked"]
+
+
+@tool(risk=Risk.WRITE_LOCAL, scope=NAMED, undo="remove_draft", timeout=1)
+async def lose_draft(log: str, title: str) -> str:
+    """Create a draft, and the first time lose the answer."""
+    lost = not Path(log).exists()
+    note(log, f"created {title}")
+    if lost:
+        raise RuntimeError("lost")
+    return f"draft {title}"
+
+
+async def test_what_may_have_happened_and_was_undone_is_done_again(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """Its undo ran: from then on it is known that it isn't there, so the same call is allowed."""
+    # GR-13 NR-06
+    log = tmp_path / "log"
+    create = call("lose_draft", log=str(log), title="one")
+    replies = (create, say("bad"), create, say("good"))
+
+    def script(turn: ScriptTurn) -> Reply:
+        return replies[turn.number - 1]
+
+    polite = on_word("no_bad", "bad", "output")
+    app = scripted(script, tools=(lose_draft, remove_draft), guardrails=[polite])
+    found = await ended(memory_runs, app)
+
+    assert (found.result.status, found.result.answer) == ("completed", "good")
+    assert lines(log) == ["created one", "removed one", "created one"]
+    assert (len(found.result.effects), found.result.unresolved) == (1, ())
 
 
 async def test_a_second_try_begins_clean(memory_runs: MemoryRuns, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from holdfast.run import fallbacks
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.builders import a_state
 from tests.control.controlled import asked_models, chained, recorded
-from tests.control.guarded import EFFECTS, on_word
+from tests.control.guarded import EFFECTS, ended, on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines
@@ -73,6 +73,35 @@ async def test_what_one_model_did_the_next_does_not_repeat(
     assert refused.type == "non_idempotent_retry_blocked"
     (warned,) = (one for one in caplog.records if one.getMessage().startswith("model.switched"))
     assert warned.levelno == logging.WARNING
+
+
+async def test_what_was_taken_back_the_next_model_does_again(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """What one model did and a guardrail had undone isn't done already: it is told so, and may."""
+    # NR-05 GR-13
+    log = str(tmp_path / "log")
+    create = call("create_draft", log=log, title="one")
+    replies = (create, say("wrong"), say("bad"), create, say("right"))
+
+    def script(turn: ScriptTurn) -> Reply:
+        return replies[turn.number - 1]
+
+    found = await ended(
+        memory_runs,
+        chained(
+            script,
+            script,
+            fallback=Fallback(rejections=1),
+            acceptance=[CHECK],
+            guardrails=[on_word("no_bad", "bad", "output")],
+            tools=EFFECTS,
+        ),
+    )
+
+    assert (found.result.answer, found.result.model) == ("right", "scripted:2")
+    assert lines(Path(log)) == ["created one", "removed one", "created one"]
+    assert [one.tool for one in found.result.effects] == ["create_draft"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from holdfast import App, Risk, Tiers, Tool, tool
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.calls import ToolFailure, fingerprint_effect
-from holdfast.contracts.control import Effect
+from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.errors import InvalidInput, ModelRejected
 from holdfast.run import parts, tool_results
 from holdfast.runner import build_replayer
@@ -328,3 +328,22 @@ def test_what_stands_is_refused_or_a_person_is_asked() -> None:
 
     assert state.effects.forgotten > 0
     assert parts.UNKNOWN_EFFECT in known or stands.digest in {one.digest for one in known}
+
+
+def test_what_two_calls_did_is_known_until_both_are_undone() -> None:
+    """Only what nothing stands of is done no more: one of two such calls may be the earlier."""
+    # GR-13 BY-11
+    send, lost = fingerprint_effect("send", {}), fingerprint_effect("pay", {})
+    known = KnownEffect(tool="send", digest=send, outcome="done")
+    sent, other = Effect(summary="send", tool="send", digest=send), Effect(summary="note")
+    state = a_state().with_effects(
+        done=(sent, other, sent), known=(known,), unresolved=(send, lost)
+    )
+
+    once = tool_results.remove_effect(state, 2)
+    twice = tool_results.remove_effect(once, 0)
+
+    assert (once.effects.done, once.effects.known) == ((sent, other), (known,))
+    assert once.effects.unresolved == (send, lost)
+    assert (twice.effects.done, twice.effects.known) == ((other,), ())
+    assert twice.effects.unresolved == (lost,)
