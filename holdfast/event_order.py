@@ -122,8 +122,9 @@ class EventOrder:
     """
     Says what a run hears next, from what its history has of jobs and commands alone.
 
-    `local_seconds` is how long the local activities took whose end was heard last; null if
-    something else was. One that failed took for ever, since nobody knows. `length` is how many
+    `local_seconds` is how long the local activities took whose end was heard last; none at all if
+    something was that waited for one, and null if something else was. One that failed took for
+    ever, since nobody knows. `length` is how many
     events history had when the task began that is heard of; those by which a task was divided, or
     tried again, aren't counted. `now` is the time at which it is heard, in nanoseconds: when the
     task began, or the local activity ended behind which it waited.
@@ -224,10 +225,10 @@ class EventOrder:
             elif not (first := self._waiting[0]).opened:
                 first.open()
                 self.now = max(self.now, first.now or 0)
-                self.local_seconds = None
+                self.local_seconds = 0.0 if first.now is None else None
                 self._count_task(sum(map(_count_events, (*first.messages, *first.others))))
             elif first.parts:
-                self.local_seconds = None
+                self.local_seconds = 0.0 if first.now is None else None
                 yield first.hear()
             else:
                 self._waiting.popleft()

@@ -166,14 +166,20 @@ def test_who_cancels_is_heard_before_what_else_came() -> None:
 
 
 def test_a_run_knows_that_more_may_have_come() -> None:
-    """Behind local activities, and how long they took: until it has heard something else."""
+    """
+    Behind local activities, and how long they took: until it has heard something else.
+
+    What waited for them is behind them, too; a replay may hear both in the task before.
+    """
     run = Heard("L3 L4")
     behind = [run.order.local_seconds]
     run.order.arrive([job("A1")], Task(10, 0))
     run.order.arrive([took("L4", 0.5), took("L3", 8)], Task(10, 0))
     behind += [run.order.local_seconds for _ in run.order.hear()]
+    run.order.arrive([job("A2")], Task(20, 0))
+    behind += [run.order.local_seconds for _ in run.order.hear()]
 
-    assert behind == [None, 8.5, None]
+    assert behind == [None, 8.5, 0.0, None]
 
 
 def test_local_activities_one_after_the_other_take_their_sum() -> None:

@@ -150,30 +150,33 @@ def replay(instance: WorkflowInstance, tasks: Sequence[TaskRecord]) -> Iterator[
     """
     Have a workflow hear again what it heard, as a worker that takes it over; yield its commands.
 
-    What a local activity came to is known from the start, so it is heard as soon as it is asked
-    for, before all that came while it was under way.
+    What a local activity came to is known from the start of the task in which it ended: it is
+    heard as soon as it is asked for, or with what that task brings.
     So it may end before what came last, and of that it hears nothing, as it did before.
     """
-    known = {
-        job.resolve_activity.seq: (act, job)
-        for task in tasks
-        for act, _ in task.heard
-        for job in act.jobs
-        if job.resolve_activity.is_local
-    }
-    latest = Timestamp()
+    latest, under_way = Timestamp(), set[int]()
     for task in tasks:
+        known = {
+            job.resolve_activity.seq: (act, job)
+            for act, _ in task.heard
+            for job in act.jobs
+            if job.resolve_activity.is_local
+        }
+        found = [known[seq] for seq in sorted(under_way & known.keys())]
+        under_way -= known.keys()
         for act, _ in task.heard:
             jobs = [job for job in act.jobs if not job.resolve_activity.is_local]
-            while jobs:
+            while jobs or found:
+                act = max((each for each, _ in found), key=_time, default=act)  # noqa: PLW2901 -- it is heard after the first
+                jobs += [job for _, job in found]
                 latest = max(latest, act.timestamp, key=Timestamp.ToNanoseconds)
                 commands = activate(instance, _again(act, jobs, latest))
                 yield from commands
                 if any(one.WhichOneof("variant") in ENDS for one in commands):
                     return
-                found = [known[seq] for seq in _local_seqs(commands) if seq in known]
-                jobs = [job for _, job in found]
-                act = max((each for each, _ in found), key=_time, default=act)  # noqa: PLW2901 -- it is heard after the first
+                asked, jobs = _local_seqs(commands), []
+                found = [known[seq] for seq in asked if seq in known]
+                under_way |= set(asked) - known.keys()
 
 
 def _again(

@@ -178,9 +178,9 @@ class StepLoop:
         """
         if self._run.state.session is not None:
             await archive_conversation(self._run)
-        self._inbox.set_draining()
         if is_behind_local_activity():
             await end_workflow_task(self._run.state.run_id)
+        self._inbox.set_draining()  # ends a timer, too, which behind a marker can't be replayed
         await workflow.wait_condition(workflow.all_handlers_finished)
         if isinstance(self._next_step(), ContinueAsNew):
             workflow.continue_as_new(build_continue_as_new_input(self._run.state))

@@ -188,6 +188,8 @@ def is_behind_local_activity(seconds: float = 0.0) -> bool:
     """
     Whether what was heard last is the end of local activities that took so long, or longer.
 
+    Or, where no time is named, what waited for one: to a replay both may be in the task before.
+
     More may have come meanwhile, of which the run hears only when this workflow task has ended.
     """
     ours = cast("Mapping[str, Callable[[], float | None]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType] -- as above
