@@ -26,7 +26,7 @@ from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, context
 from holdfast.run.delegation import ceilings
-from holdfast.run.limits import budgets, plans
+from holdfast.run.limits import budgets, plans, regulation
 from holdfast.run.limits.triggers import collect_sensitive_domains
 from holdfast.run.summaries import describe_validation_error
 from holdfast.run.transcript import append_items, measure_context
@@ -112,6 +112,12 @@ def build_open_failure(call: CallState, receiver: str, reason: str) -> ToolFailu
         f"{receiver} can't go on: {reason}",
         "go on yourself",
     )
+
+
+def find_objection(state: RunState, receiver: AgentSnapshot) -> str:
+    """Say why this run can't be a regulated one, as which the receiver would go on with it."""
+    limited = limit_receiver(state.agent, state.brief, receiver)
+    return regulation.find_receiver_objection(state.brief, limited)
 
 
 def build_load_denial(call: CallState, name: str) -> ToolFailure:
@@ -224,7 +230,7 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
     fresh = (
         state.with_(
             agent=receiver,
-            brief=ceilings.bind_brief(_bind_brief(state), ceiling),
+            brief=ceilings.bind_brief(_bind_brief(state, receiver), ceiling),
             ceiling=ceilings.lower_ceiling(state.ceiling, _find_limits(ceiling)),
             session=_limit_session(state, prepared.receiver, ceiling),
             journal=(*state.journal, prepared.record),
@@ -246,10 +252,15 @@ def hand_over(state: RunState, prepared: PreparedHandoff) -> RunState:
     return measure_context(append_items(fresh, words))
 
 
-def _bind_brief(state: RunState) -> RunMetadata:
-    """Return whom the run works for; in what domains it acts unasked is the sender's word too."""
+def _bind_brief(state: RunState, receiver: AgentSnapshot) -> RunMetadata:
+    """
+    Return whom the run works for; in what domains it acts unasked is the sender's word too.
+
+    A run that somebody regulated goes on with is regulated, whatever it began as.
+    """
     domains = collect_sensitive_domains(state.agent.triggers, state.brief)
-    return state.brief.copy_with({"sensitive_domains": domains})
+    regulated = state.brief.regulated or receiver.regulated
+    return state.brief.copy_with({"sensitive_domains": domains, "regulated": regulated})
 
 
 def _limit_session(

@@ -37,6 +37,21 @@ def require_own_conversation(brief: RunMetadata) -> None:
         )
 
 
+def find_receiver_objection(brief: RunMetadata, receiver: AgentSnapshot) -> str:
+    """
+    Say why an agent can't go on with a run, which is regulated from then on; empty where it may.
+
+    A release may have made it regulated since the run began, as which nobody has looked at that.
+    """
+    if not receiver.regulated:
+        return ""
+    try:
+        require_own_conversation(brief.copy_with({"regulated": True}))
+    except InvalidInput as error:
+        return str(error)
+    return next(iter(find_objections(receiver)), "")
+
+
 def label_requests(requests: tuple[Request, ...]) -> str:
     """Write on one line which requests wait, and no word of them."""
     return shorten("; ".join(map(label_request, requests)))

@@ -18,6 +18,7 @@ from holdfast.run.delegation.handoffs import (
     build_record,
     build_second_denial,
     build_success,
+    find_objection,
     find_refusal,
     hand_over,
     render_context,
@@ -69,6 +70,8 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
         return build_open_failure(call, contract.receiver, failures.message(error))
     if run.state.is_ending:
         return tool_results.build_abort(call.call, "the run ended before another agent went on")
+    if objection := find_objection(run.state, receiver):
+        return build_open_failure(call, receiver.name, objection)
     record = build_record(
         run.state, call, receiver.name, workflow.now(), given, delegation=delegation
     )
