@@ -27,6 +27,9 @@ _CONNECT_SECONDS = 5.0
 _FLUSH_BYTES = 65_536
 """Bytes that are handed on though no line has ended."""
 
+MAX_ERROR_BYTES = 50_000
+"""Bytes of an error; an SDK reads all of it as JSON, and quotes that in a message."""
+
 _PIECES_PER_PAUSE = 1_000
 """Pieces; they may all lie in one packet, and everybody else waits while they are taken."""
 
@@ -70,6 +73,8 @@ async def _prepare_response(response: Response) -> None:
     if isinstance(response.stream, AsyncByteStream):
         meter = response.extensions[METER] = Meter()
         response.stream = _Metered(response.stream, meter)
+        if not response.is_success:
+            response.stream = _Beginning(response.stream)
 
 
 class _Metered(AsyncByteStream):
@@ -95,6 +100,24 @@ class _Metered(AsyncByteStream):
             if pieces % _PIECES_PER_PAUSE == 0:
                 await asyncio.sleep(_PAUSE_SECONDS)
         yield bytes(held)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Beginning(AsyncByteStream):
+    """What an error begins with: what it says stands there, and its status tells the rest."""
+
+    def __init__(self, stream: AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_ERROR_BYTES
+        async for piece in self._stream:
+            yield piece[:left]
+            left -= len(piece)
+            if left <= 0:
+                return
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -6,14 +6,26 @@ METER = "holdfast.meter"
 MAX_STREAM_BYTES = 100_000_000
 """Bytes; the longest replies of today take half of it."""
 
-MAX_EVENT_BYTES = 8_000_000
-"""Bytes that may come before an event is complete, or all of an answer that isn't streamed."""
+MAX_EVENT_BYTES = 4_000_000
+"""
+Bytes that may come before an event is complete, or all of an answer that isn't streamed.
+
+The last event of some streams repeats the whole reply, and tells what it was asked with.
+"""
 
 MAX_EVENTS = 500_000
 """The longest replies of today have a third of it; each event takes a kilobyte of memory."""
 
 MAX_VALUES = 5_000_000
 """Of JSON in all events together: the shortest one takes a hundred bytes of memory."""
+
+MAX_VALUES_PER_EVENT = 100_000
+"""
+Of JSON in an event, or in all of an answer: it is read in one piece, by an SDK on the loop.
+
+They are counted by marks before them, in texts too. The longest replies of today have as many
+tokens, and no more than one mark for two of them.
+"""
 
 MAX_LINES_PER_EVENT = 500
 """Of one event: for each of its lines an SDK copies all that it has of it."""
@@ -36,7 +48,7 @@ class Meter:
     """Counts what came of an answer; raises UnacceptableResponse for more than a reply has."""
 
     def __init__(self) -> None:
-        self._bytes = self._unfinished = self._pieces = 0
+        self._bytes = self._unfinished = self._unfinished_values = self._pieces = 0
         self._events = self._values = self._lines = 0
         self._end: bytes | None = None
 
@@ -49,11 +61,14 @@ class Meter:
         """Count a piece, before anything is made of it."""
         self._bytes += len(piece)
         self._unfinished += len(piece)
-        self._values += sum(map(piece.count, _BEFORE_VALUES))
+        values = sum(map(piece.count, _BEFORE_VALUES))
+        self._values += values
+        self._unfinished_values += values
         if (
             self._bytes > MAX_STREAM_BYTES
             or self._unfinished > MAX_EVENT_BYTES
             or self._values > MAX_VALUES
+            or self._unfinished_values > MAX_VALUES_PER_EVENT
         ):
             raise UnacceptableResponse("larger than any reply")
         self._pieces += 1
@@ -69,7 +84,7 @@ class Meter:
 
     def end_event(self) -> None:
         """Count an event; bytes that never become one don't go on for ever."""
-        self._unfinished = self._lines = 0
+        self._unfinished = self._unfinished_values = self._lines = 0
         self._events += 1
         if self._events > MAX_EVENTS:
             raise UnacceptableResponse("longer than any reply")

@@ -3,16 +3,18 @@
 import asyncio
 import codecs
 import gzip
+import json
 import tracemalloc
 import zlib
 from functools import cache
 from itertools import repeat
+from typing import Any
 
 import pytest
 from httpcore2 import AsyncNetworkStream
 
 from holdfast import Agent, App
-from holdfast.adapters import heads, meter
+from holdfast.adapters import heads, http_client, meter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.approvals import Escalation
 from holdfast.contracts.stops import StopReason
@@ -118,16 +120,57 @@ async def test_no_stream_is_endless(
     assert error.kind == "unreadable"
 
 
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of each text that somebody reads as JSON."""
+    lengths: list[int] = []
+    loads = json.loads
+
+    def watched(text: str | bytes, *arguments: Any, **named: Any) -> object:  # noqa: ANN401 -- as the library says it
+        lengths.append(len(text))
+        return loads(text, *arguments, **named)
+
+    monkeypatch.setattr(json, "loads", watched)
+    return lengths
+
+
 async def test_no_error_is_endless(
-    dialect: Dialect, adapter: ProviderAdapter, reach: Reach, monkeypatch: pytest.MonkeyPatch
+    dialect: Dialect, adapter: ProviderAdapter, reach: Reach, read: list[int]
 ) -> None:
-    """What a server says of its failure is bounded too."""
-    monkeypatch.setattr(meter, "MAX_EVENT_BYTES", MEGABYTE)
+    """What a server says of its failure is read to some length, and its status tells the rest."""
     async with serving(flooding(repeat(b'{"error":' * 1000), JSON, "500 x")) as address:
         reach(address)
         error = await failure(adapter, dialect)
 
+    assert error.kind == "unavailable"
+    assert max(read) <= http_client.MAX_ERROR_BYTES
+
+
+async def test_no_event_has_millions_of_values(
+    dialect: Dialect, adapter: ProviderAdapter, reach: Reach, read: list[int]
+) -> None:
+    """An SDK reads each in one piece, in which no heartbeat is sent."""
+    event = b'event: message_start\ndata: {"a": [' + b"[]," * 300_000 + b"0]}\n\n"
+    async with serving(answering("200 OK", event, content_type=STREAM)) as address:
+        reach(address)
+        error = await failure(adapter, dialect)
+
     assert error.kind == "unreadable"
+    assert "larger than any" in str(error)
+    assert read == []
+
+
+async def test_no_answer_has_millions_of_values(
+    dialect: Dialect, adapter: ProviderAdapter, reach: Reach
+) -> None:
+    """Nor has one that isn't streamed."""
+    body = b'{"a": [' + b"[]," * 300_000 + b"0]}"
+    async with serving(answering("200 OK", body, content_type=JSON)) as address:
+        reach(address)
+        error = await failure(adapter, dialect)
+
+    assert error.kind == "unreadable"
+    assert "larger than any" in str(error)
 
 
 @pytest.mark.parametrize(
