@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from pydantic import JsonValue
 from structlog.contextvars import bind_contextvars
@@ -28,6 +29,7 @@ from holdfast.contracts.usage import Attempts
 from holdfast.run import context
 from holdfast.run.limits import budgets
 from holdfast.run.texts.figures import pluralize
+from holdfast.tools.large_json import MAX_INLINE_BYTES, READERS
 from holdfast.tools.redaction import GrowingText, Redactor
 
 
@@ -97,10 +99,18 @@ class ModelActivities:
         late = f"{adapter.provider} did not reply in time: wait, or use another model"
         async with time_limit(ModelUnavailable(late, kind="timeout")):
             reply = await adapter.respond(request)
-        reply = reply_limits.shorten_names(reply_limits.repair_unicode(reply))
         if reply.provider_state is not None:
             state = adapter.merge_state(request.provider_state, reply.provider_state)
             reply = reply.with_(provider_state=state)
+        accept = partial(self._accept, reply, request)
+        # Counted first: what is larger than any reply is gone through no more.
+        if reply_limits.count_chars(reply) <= MAX_INLINE_BYTES:
+            return accept()
+        return await READERS.run(call.run_id, accept)
+
+    def _accept(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
+        """Return what may enter history. Raises ModelError where it can't."""
+        reply = reply_limits.shorten_names(reply_limits.repair_unicode(reply))
         if request.without_tools:
             return reply_limits.enforce(_without_calls(reply))
         return reply_limits.enforce(

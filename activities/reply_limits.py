@@ -1,8 +1,9 @@
 """What of a reply may enter history: nothing that couldn't be written or read there. Pure."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
+from pydantic import JsonValue
 from pydantic_core import from_json
 
 from holdfast.contracts.base import digest, repair_surrogates_in
@@ -13,12 +14,56 @@ from holdfast.contracts.bounds import (
     MAX_REPLY_BYTES,
     size,
 )
-from holdfast.contracts.calls import AnyCall
+from holdfast.contracts.calls import AnyCall, MalformedCall
 from holdfast.contracts.errors import ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelReply
 
 _RESERVED_LEVELS = 40
 """Levels that history may wrap around a reply, of the 200 that can be read."""
+
+
+def count_chars(reply: ModelReply) -> int:
+    """
+    Count the characters that a reply has at least. Raises ModelRejected for more than any has.
+
+    None of them is written or copied for that.
+    """
+    chars = sum(map(_count_chars, _contents(reply)))
+    if chars > MAX_REPLY_BYTES:
+        raise _too_large(reply, chars)
+    return chars
+
+
+def _contents(reply: ModelReply) -> Iterator[JsonValue]:
+    yield reply.text
+    yield reply.provider_state
+    for part in reply.parts:
+        yield part.text
+        yield part.native
+    for call in reply.calls:
+        yield call.raw_arguments if isinstance(call, MalformedCall) else call.arguments
+
+
+def _count_chars(content: JsonValue) -> int:
+    """Count those of all texts, and one for each other value."""
+    chars, waiting = 0, [content]
+    while waiting:
+        value = waiting.pop()
+        chars += len(value) if isinstance(value, str) else 1
+        if isinstance(value, dict):
+            waiting += value.keys()
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return chars
+
+
+def _too_large(reply: ModelReply, length: int) -> ModelRejected:
+    return ModelRejected(
+        f"the reply has {length:,} bytes, and history holds {MAX_REPLY_BYTES:,}: lower "
+        "max_output_tokens, or what hosted tools may fetch",
+        usage=reply.usage,
+    )
 
 
 def repair_unicode(reply: ModelReply) -> ModelReply:
@@ -63,11 +108,7 @@ def enforce(reply: ModelReply) -> ModelReply:
         written = reply.model_dump_json().encode()
         from_json(b"[" * _RESERVED_LEVELS + written + b"]" * _RESERVED_LEVELS)
     if len(written) > MAX_REPLY_BYTES:
-        raise ModelRejected(
-            f"the reply has {len(written):,} bytes, and history holds {MAX_REPLY_BYTES:,}: lower "
-            "max_output_tokens, or what hosted tools may fetch",
-            usage=reply.usage,
-        )
+        raise _too_large(reply, len(written))
     if (kept := size(reply.provider_state)) > MAX_PROVIDER_STATE_BYTES:
         raise ModelRejected(
             f"the provider wants {kept:,} bytes kept, and {MAX_PROVIDER_STATE_BYTES:,} is most: "

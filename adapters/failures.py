@@ -1,6 +1,6 @@
 """What a provider's failure means to us, and one line for a person about it."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from holdfast.adapters import retry_after
-from holdfast.adapters.meter import UnacceptableResponse
-from holdfast.contracts.base import Contract, repair_surrogates
+from holdfast.adapters.meter import UnacceptableResponse, check_whole
+from holdfast.contracts.base import Contract, JsonObject, repair_surrogates
 from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
 from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.patterns import WORD, Pattern
@@ -259,6 +259,14 @@ def check_call_count(provider: Provider, count: int, usage: CallUsage) -> None:
     if count > MAX_CALLS_PER_REPLY:
         flaw = UnacceptableResponse(f"more than {MAX_CALLS_PER_REPLY} calls at once")
         raise from_unreadable_reply(provider, usage, flaw)
+
+
+def check_size(provider: Provider, raw: JsonObject, extract: Callable[[], CallUsage]) -> None:
+    """Raise ModelUnavailable for a response beyond all; what it used is what *extract* finds."""
+    try:
+        check_whole(raw)
+    except UnacceptableResponse as error:
+        raise from_unreadable_reply(provider, extract(), error) from None
 
 
 def _redact_line(text: str, secret: str | None) -> str:

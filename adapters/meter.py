@@ -1,5 +1,10 @@
 """How much of an answer a worker takes, which has to hold it all."""
 
+from pydantic import JsonValue
+
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import MAX_REPLY_BYTES
+
 METER = "holdfast.meter"
 """Where an HTTP response has its meter, among its extensions."""
 
@@ -19,6 +24,9 @@ MAX_EVENTS = 500_000
 MAX_VALUES = 5_000_000
 """Of JSON in all events together: the shortest one takes a hundred bytes of memory."""
 
+MAX_OTHER_VALUES = 500_000
+"""Of JSON beyond 30 of each event: some streams say each text of a reply four times."""
+
 MAX_VALUES_PER_EVENT = 100_000
 """
 Of JSON in an event, or in all of an answer: it is read in one piece, by an SDK on the loop.
@@ -35,7 +43,10 @@ MAX_SMALL_PIECES = 20_000
 
 _BYTES_OF_A_PIECE = 500
 
+_VALUES_OF_AN_EVENT = 30
+
 _MAX_SEPARATOR_BYTES = 4
+
 
 _BEFORE_VALUES = (b"{", b"[", b",")
 
@@ -67,7 +78,7 @@ class Meter:
         if (
             self._bytes > MAX_STREAM_BYTES
             or self._unfinished > MAX_EVENT_BYTES
-            or self._values > MAX_VALUES
+            or self._values > min(MAX_VALUES, self._fair_values)
             or self._unfinished_values > MAX_VALUES_PER_EVENT
         ):
             raise UnacceptableResponse("larger than any reply")
@@ -77,6 +88,10 @@ class Meter:
             raise UnacceptableResponse("in smaller pieces than any reply")
         if self._end is not None:
             self._take_lines(self._end + piece)
+
+    @property
+    def _fair_values(self) -> int:
+        return MAX_OTHER_VALUES + _VALUES_OF_AN_EVENT * self._events
 
     def expect_events(self) -> None:
         """Count lines too from here on: what comes is a stream."""
@@ -97,3 +112,36 @@ class Meter:
             raise UnacceptableResponse("an event of more lines than any has")
         self._lines = others[-1] if others else self._lines + first
         self._end = piece[1 - _MAX_SEPARATOR_BYTES :]
+
+
+def check_text(text: str) -> None:
+    """Raise UnacceptableResponse for JSON within JSON that is larger than any reply."""
+    if len(text) > MAX_REPLY_BYTES or _count_marks(text) > MAX_VALUES_PER_EVENT:
+        raise UnacceptableResponse("larger than any reply")
+
+
+def check_whole(response: JsonObject) -> None:
+    """
+    Raise UnacceptableResponse for a response that is larger than any, put together or unescaped.
+
+    What its texts may hold is counted too: arguments of calls are JSON once more.
+    """
+    chars = values = 0
+    waiting: list[JsonValue] = [response]
+    while waiting:
+        value = waiting.pop()
+        values += 1
+        if isinstance(value, str):
+            chars += len(value)
+            values += _count_marks(value)
+        elif isinstance(value, dict):
+            waiting += value.keys()
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        if chars > MAX_EVENT_BYTES or values > 2 * MAX_VALUES_PER_EVENT:
+            raise UnacceptableResponse("larger than any reply")
+
+
+def _count_marks(text: str) -> int:
+    return sum(map(text.count, "{[,"))

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Protocol, TypeVar
 
 from pydantic import TypeAdapter
@@ -81,7 +82,7 @@ class StreamReader:
         try:
             # Some servers stream without saying so; nobody sends a page or JSON as something else.
             if kind != _STREAMED and kind not in _UNTYPED:
-                return wire.json_object(await stream.response.aread())
+                return await self.work(partial(wire.json_object, await stream.response.aread()))
             if self._meter is not None:
                 self._meter.expect_events()
             async for sent in stream:
@@ -105,15 +106,19 @@ class StreamReader:
         return None
 
     async def reduce(self, make: Callable[[list[JsonObject]], Made]) -> Made:
-        """
-        Make something of the events that came.
+        """Make something of the events that came."""
+        return await self.work(partial(make, self.events))
 
-        In a thread if they are many, or large: that takes seconds, in which this worker's
-        heartbeats go on. For a short reply the thread would take more time than that.
+    async def work(self, make: Callable[[], Made]) -> Made:
+        """
+        Do what takes the longer the more came.
+
+        In a thread if that was much: it takes seconds, in which this worker's heartbeats go on.
+        For a short reply the thread would take more time than that.
         """
         if self._meter is not None and self._meter.total_bytes <= MAX_INLINE_BYTES:
-            return make(self.events)
-        return await asyncio.to_thread(make, self.events)
+            return make()
+        return await asyncio.to_thread(make)
 
     def with_latency(self, reply: ModelReply) -> ModelReply:
         """Return the reply with the time that it took."""

@@ -6,6 +6,7 @@ from string import ascii_letters, digits
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_json
 
+from holdfast.adapters import meter
 from holdfast.contracts.base import JsonObject, repair_surrogates, repair_surrogates_in
 from holdfast.contracts.calls import (
     AnyCall,
@@ -21,8 +22,11 @@ _MAX_NAME_CHARS = 64
 
 
 def json_object(text: str | bytes) -> JsonObject:
-    """Read a JSON object. Raises ValueError for anything else."""
-    value = _OBJECT.validate_json(repair_surrogates(text) if isinstance(text, str) else text)
+    """Read a JSON object. Raises ValueError for anything else, and for a text beyond all."""
+    if isinstance(text, str):
+        meter.check_text(text)
+        text = repair_surrogates(text)
+    value = _OBJECT.validate_json(text)
     # Refuses NaN and infinities: this parser takes them, and history would keep them as null.
     json.dumps(value, allow_nan=False)
     return value

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from urllib.parse import quote
 
 from holdfast.adapters import failures
@@ -65,6 +66,6 @@ class AnthropicAdapter:
         exchange = StreamReader(request.on_text, stream.find_text)
         with failures.redact_key(connection.secret(client)):
             raw = await connection.ask(client, rendered.body, exchange)
-            reply = self.parse_response(raw)
-        notes = (*rendered.notes, *reply.notes, *stream.notes(exchange.events))
+            reply = await exchange.work(partial(self.parse_response, raw))
+        notes = (*rendered.notes, *reply.notes, *await exchange.reduce(stream.notes))
         return exchange.with_latency(reply.with_(notes=notes))

@@ -1,6 +1,7 @@
 """From a response of Anthropic Messages to contracts."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -81,6 +82,7 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
 
     *tools* are the types of blocks that a final answer stands behind, *texts* those that hold it.
     """
+    failures.check_size(PROVIDER, raw, partial(usage, {**raw, "content": []}))
     message = _message(raw)
     used = _usage(message)
     stop = _STOPS.get(message.stop_reason, "other")

@@ -1,6 +1,7 @@
 """From a response of OpenAI Responses to contracts."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
@@ -87,6 +88,7 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
 
     *tools* and *texts* are the types of its items.
     """
+    failures.check_size(PROVIDER, raw, partial(usage, {**raw, "output": []}))
     response = _response(raw)
     used = _usage(response)
     if response.status == "failed":

@@ -110,7 +110,7 @@ class OpenAIChatAdapter:
         exchange = StreamReader(request.on_text, stream.find_text)
         with failures.redact_key(line.client.api_key):
             raw = await connection.ask(line, target, rendered.body, exchange)
-            reply = self._read(raw, target, request.turn)
+            reply = await exchange.work(partial(self._read, raw, target, request.turn))
         notes = rendered.notes + reply.notes
         return exchange.with_latency(reply.with_(notes=notes))
 

@@ -50,6 +50,7 @@ def reply(
     *tools* and *texts* are the types of its blocks.
     """
     used = usages.usage(raw, target)
+    failures.check_size(target.provider, raw, lambda: used)
     if problem := errors.find(raw):
         raise failures.from_reply(target.provider, problem, usage=used)
     choice, message = _first(raw, target, used)

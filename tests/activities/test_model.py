@@ -4,15 +4,19 @@ from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
+from threading import get_ident
+from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from holdfast.activities import reply_limits, structured_output
 from holdfast.activities.model import ModelActivities
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.adapters.scripted import Reply, ScriptedAdapter, ScriptTurn, call, fail, say, using
+from holdfast.contracts.bounds import MAX_REPLY_BYTES
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, Prefix
 from holdfast.contracts.transcript import (
@@ -169,6 +173,40 @@ async def test_a_model_that_calls_all_the_same_is_not_heeded() -> None:
         "2 calls left out: the model was asked for words alone",
     )
     assert reply.provider_state == {"container_id": "x"}
+
+
+async def test_a_reply_beyond_all_is_counted_and_not_gone_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To write it, to mend its text or to read it as data would hold up every other run."""
+    gone_through: list[object] = []
+    monkeypatch.setattr(reply_limits, "repair_unicode", gone_through.append)
+    monkeypatch.setattr(structured_output, "validate", gone_through.append)
+    text = "\ud800" * (MAX_REPLY_BYTES + 1)
+
+    error = await failed(scripted(lambda _: say(text)), a_model_call())
+
+    assert "600,001 bytes, and history holds 600,000" in str(error)
+    assert gone_through == []
+
+
+@pytest.mark.parametrize("length", [10, 200_000])
+async def test_a_long_answer_is_looked_through_beside_the_loop(
+    monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """Heartbeats are sent while its schema is checked."""
+    threads: list[int] = []
+    validate = structured_output.validate
+
+    def watched(*arguments: Any) -> ModelReply:  # noqa: ANN401 -- as it comes
+        threads.append(get_ident())
+        return validate(*arguments)
+
+    monkeypatch.setattr(structured_output, "validate", watched)
+    await asked(scripted(lambda _: say("x" * length)), a_model_call())
+
+    (thread,) = threads
+    assert (thread == get_ident()) is (length == 10)
 
 
 async def test_a_summary_needs_no_shape() -> None:

@@ -270,3 +270,56 @@ async def test_the_worker_goes_on_while_a_reply_is_put_together(
 
     assert len(threads) == 1
     assert (get_ident() in threads) is not is_long
+
+
+@pytest.mark.parametrize(
+    "values", [pytest.param("[],", id="plain"), pytest.param(r"\u005b\u005d\u002c", id="escaped")]
+)
+async def test_no_call_has_millions_of_values(
+    reach: Reach, monkeypatch: pytest.MonkeyPatch, values: str
+) -> None:
+    """They are counted in what its arguments are, however these were written, and never read."""
+    read: list[int] = []
+    json_object = wire.json_object
+
+    def watched(text: str | bytes) -> JsonObject:
+        value = json_object(text)
+        read.append(len(text))
+        return value
+
+    monkeypatch.setattr(wire, "json_object", watched)
+    pieces = ['{\\"a\\":[', *[values * 10_000] * 40, "0]}"]
+    head = 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":'
+    events = [f'{head}{{"name":"look","arguments":"{text}"}}}}]}}}}]}}\n\n' for text in pieces]
+    stream = "".join(events).encode() + sse(said({}, "tool_calls"))
+    async with serving(answering("200 OK", stream, content_type=STREAM)) as address:
+        reach(address)
+        with pytest.raises(ModelError, match="larger than any reply") as raised:
+            await OpenAIChatAdapter().respond(say.request("m"))
+
+    assert raised.value.kind == "unreadable"
+    assert read == []
+
+
+async def test_the_worker_goes_on_while_a_reply_is_read(
+    dialect: Dialect,
+    adapter: ProviderAdapter,
+    provider: ProviderServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was put together is read beside the loop, too."""
+    threads: list[int] = []
+    module = import_module(f"{type(adapter).__module__}.response")
+    reply = module.reply
+
+    def watched(*arguments: object, **named: object) -> object:
+        threads.append(get_ident())
+        return reply(*arguments, **named)
+
+    monkeypatch.setattr(module, "reply", watched)
+    monkeypatch.setattr(stream_reader, "MAX_INLINE_BYTES", 100)
+    provider.answer(dialect.samples.WORDS)
+    await adapter.respond(say.request(dialect.samples.MODEL))
+
+    assert len(threads) == 1
+    assert get_ident() not in threads
