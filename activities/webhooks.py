@@ -25,6 +25,8 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.journal import Notice
 from holdfast.contracts.texts import escape_invisible_json
 from holdfast.tools.context import SecretSource
+from holdfast.tools.network.clients import open_client
+from holdfast.tools.network.pace import UnacceptableResponse
 
 Clock: TypeAlias = Callable[[], float]
 
@@ -79,9 +81,7 @@ class WebhookMessenger:
         """Post, and read nothing of the answer but its head. No error has the address in it."""
         url, shown = self._webhook.url, self._webhook.origin
         # Only this machine is asked without TLS, and no proxy for it.
-        client = httpx.AsyncClient(
-            timeout=TIMEOUT_SECONDS, follow_redirects=False, trust_env=url.startswith("https:")
-        )
+        client = open_client(TIMEOUT_SECONDS, trust_env=url.startswith("https:"))
         try:
             async with (
                 asyncio.timeout(TIMEOUT_SECONDS),
@@ -93,7 +93,7 @@ class WebhookMessenger:
             raise Undelivered(
                 f"the webhook at {shown} doesn't answer within {TIMEOUT_SECONDS:.0f} s"
             ) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnacceptableResponse) as error:
             raise Undelivered(
                 f"the webhook at {shown} can't be reached ({type(error).__name__})"
             ) from None

@@ -11,13 +11,14 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from holdfast.adapters import retry_after
-from holdfast.adapters.meter import UnacceptableResponse, check_whole
+from holdfast.adapters.meter import check_whole
 from holdfast.contracts.base import Contract, JsonObject, repair_surrogates
 from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
 from holdfast.contracts.errors import FailureKind, ModelError, ModelRejected, ModelUnavailable
 from holdfast.contracts.patterns import WORD, Pattern
 from holdfast.contracts.texts import clip_chars, one_line
 from holdfast.contracts.usage import CallUsage
+from holdfast.tools.network.pace import UnacceptableResponse
 
 PARSE_ERRORS = (ValueError, RecursionError)
 """What an answer may raise, beside errors of its SDK, that is no JSON, too deep or too large."""

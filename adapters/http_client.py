@@ -7,17 +7,24 @@ is read is metered, from the request on. A cookie of one run's answer would go o
 requests of all others, so none is kept.
 """
 
-import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from datetime import timedelta
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
-from httpx2 import AsyncByteStream, AsyncClient, Response, Timeout, create_ssl_context
+from httpx2 import (
+    AsyncByteStream,
+    AsyncClient,
+    AsyncHTTPTransport,
+    Response,
+    Timeout,
+    create_ssl_context,
+)
 
-from holdfast.adapters.heads import HeadLimitStream, watch_heads
-from holdfast.adapters.meter import METER, Meter, UnacceptableResponse
+from holdfast.adapters.meter import METER, Meter
+from holdfast.tools.network.connections import PacedBackend, begin_body
+from holdfast.tools.network.pace import Pace, UnacceptableResponse, count_line_ends
 
 _PLAIN = "identity"
 
@@ -30,11 +37,8 @@ _FLUSH_BYTES = 65_536
 MAX_ERROR_BYTES = 50_000
 """Bytes of an error; an SDK reads all of it as JSON, and quotes that in a message."""
 
-_PIECES_PER_PAUSE = 1_000
-"""Pieces; they may all lie in one packet, and everybody else waits while they are taken."""
-
-_PAUSE_SECONDS = 0.25
-"""A server may send as fast as it is read: no model says 4,000 things a second."""
+_MAX_LINES, _PART_BYTES = 50, 1_024
+"""A piece of a stream with more lines is handed on in parts: one packet may have 6,000 events."""
 
 
 @cache
@@ -57,14 +61,22 @@ def open_client(kind: type[AsyncClient], idle: timedelta) -> AsyncClient:
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         event_hooks={"response": [_prepare_response]},
     )
-    watch_heads(client)
+    _pace_connections(client)
     return client
+
+
+def _pace_connections(client: AsyncClient) -> None:
+    """Have each connection of a client, direct or by a proxy, begin its answers soon."""
+    ways = (client._transport, *client._mounts.values())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the library has no public way to a connection
+    for way in ways:
+        if isinstance(way, AsyncHTTPTransport):
+            pool = way._pool  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
+            pool._network_backend = PacedBackend(pool._network_backend)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
 
 
 async def _prepare_response(response: Response) -> None:
     """Look at the head of an answer, before anything of its body is read."""
-    if isinstance(line := response.extensions.get("network_stream"), HeadLimitStream):
-        line.stop_counting()
+    pace = begin_body(response.extensions)
     packed = response.headers.pop("Content-Encoding", "").strip().lower() not in ("", _PLAIN)
     if packed and response.is_success:
         raise UnacceptableResponse("packed, which nobody asked for")
@@ -72,7 +84,7 @@ async def _prepare_response(response: Response) -> None:
     response.encoding = "utf-8"
     if isinstance(response.stream, AsyncByteStream):
         meter = response.extensions[METER] = Meter()
-        response.stream = _Metered(response.stream, meter)
+        response.stream = _Metered(response.stream, meter, pace)
         if not response.is_success:
             response.stream = _Beginning(response.stream)
 
@@ -84,22 +96,32 @@ class _Metered(AsyncByteStream):
     For each piece of an event an SDK may copy all that it has of it.
     """
 
-    def __init__(self, stream: AsyncByteStream, meter: Meter) -> None:
+    def __init__(self, stream: AsyncByteStream, meter: Meter, pace: Pace) -> None:
         self._stream = stream
         self._meter = meter
+        self._pace = pace
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        held, pieces = bytearray(), 0
+        held = bytearray()
         async for piece in self._stream:
-            self._meter.take(piece)
-            held += piece
-            if b"\n" in piece or b"\r" in piece or len(held) >= _FLUSH_BYTES:
-                yield bytes(held)
-                held.clear()
-            pieces += 1
-            if pieces % _PIECES_PER_PAUSE == 0:
-                await asyncio.sleep(_PAUSE_SECONDS)
+            for part in self._divide(piece):
+                self._meter.take(part)
+                await self._pace.take(1 + self._count_lines(part) / 2)
+                held += part
+                if b"\n" in part or b"\r" in part or len(held) >= _FLUSH_BYTES:
+                    yield bytes(held)
+                    held.clear()
         yield bytes(held)
+
+    def _divide(self, piece: bytes) -> Iterable[bytes]:
+        """Divide a piece of many lines, so that others have their turn between them."""
+        if self._count_lines(piece) <= _MAX_LINES:
+            return (piece,)
+        return (piece[at : at + _PART_BYTES] for at in range(0, len(piece), _PART_BYTES))
+
+    def _count_lines(self, piece: bytes) -> int:
+        """Count the lines that somebody will look at: those of a stream."""
+        return count_line_ends(piece) if self._meter.counts_events else 0
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -4,6 +4,11 @@ from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_REPLY_BYTES
+from holdfast.tools.network.pace import (
+    UnacceptableResponse,
+    count_line_ends,
+    require_ordinary_pieces,
+)
 
 METER = "holdfast.meter"
 """Where an HTTP response has its meter, among its extensions."""
@@ -38,10 +43,10 @@ tokens, and no more than one mark for two of them.
 MAX_LINES_PER_EVENT = 500
 """Of one event: for each of its lines an SDK copies all that it has of it."""
 
-MAX_SMALL_PIECES = 20_000
-"""Pieces beyond two of an event and one of 500 bytes: each takes the loop 30 microseconds."""
+MAX_SHORT_LINES = 20_000
+"""Lines beyond one of ten bytes: the shortest events of a model have two of twenty."""
 
-_BYTES_OF_A_PIECE = 500
+_BYTES_OF_A_LINE = 10
 
 _VALUES_OF_AN_EVENT = 30
 
@@ -51,22 +56,23 @@ _MAX_SEPARATOR_BYTES = 4
 _BEFORE_VALUES = (b"{", b"[", b",")
 
 
-class UnacceptableResponse(ValueError):
-    """What a server sends can't be taken; the message says what it is."""
-
-
 class Meter:
     """Counts what came of an answer; raises UnacceptableResponse for more than a reply has."""
 
     def __init__(self) -> None:
         self._bytes = self._unfinished = self._unfinished_values = self._pieces = 0
-        self._events = self._values = self._lines = 0
+        self._events = self._values = self._lines = self._all_lines = 0
         self._end: bytes | None = None
 
     @property
     def total_bytes(self) -> int:
         """How many bytes came so far."""
         return self._bytes
+
+    @property
+    def counts_events(self) -> bool:
+        """Whether what comes is a stream, of which somebody reads each line."""
+        return self._end is not None
 
     def take(self, piece: bytes) -> None:
         """Count a piece, before anything is made of it."""
@@ -83,10 +89,11 @@ class Meter:
         ):
             raise UnacceptableResponse("larger than any reply")
         self._pieces += 1
-        fair = 2 * self._events + self._bytes // _BYTES_OF_A_PIECE
-        if self._pieces > MAX_SMALL_PIECES + fair:
-            raise UnacceptableResponse("in smaller pieces than any reply")
+        require_ordinary_pieces(self._pieces, self._bytes, self._events)
         if self._end is not None:
+            self._all_lines += count_line_ends(piece)
+            if self._all_lines > MAX_SHORT_LINES + self._bytes // _BYTES_OF_A_LINE:
+                raise UnacceptableResponse("in shorter lines than any reply")
             self._take_lines(self._end + piece)
 
     @property

@@ -19,6 +19,7 @@ from holdfast.contracts.errors import AppError
 from holdfast.event_log import log
 from holdfast.policy.signatures import MAX_JWKS_BYTES, KeyClaim, parse_jwks
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer, is_address
+from holdfast.tools.network.clients import open_client
 
 FRESH_SECONDS = 300.0
 """Seconds for which fetched keys are used without asking again."""
@@ -174,7 +175,7 @@ class _JwksEndpoint:
 async def _fetch(address: str) -> tuple[JsonObject, ...]:
     """Fetch a set of keys; raises Unreadable for whatever comes instead."""
     # Only loopback has no TLS, and no proxy is asked for it.
-    client = httpx.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=address.startswith("https:"))
+    client = open_client(TIMEOUT_SECONDS, trust_env=address.startswith("https:"))
     try:
         async with (
             asyncio.timeout(TIMEOUT_SECONDS),

@@ -3,9 +3,9 @@
 from pydantic import JsonValue, TypeAdapter
 
 from holdfast.adapters import failures
-from holdfast.adapters.meter import UnacceptableResponse
 from holdfast.contracts.errors import ModelError, ModelRejected
 from holdfast.contracts.usage import CallUsage
+from holdfast.tools.network.pace import UnacceptableResponse
 
 PROVIDER = failures.Provider(
     name="anthropic",

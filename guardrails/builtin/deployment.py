@@ -17,6 +17,8 @@ from holdfast.guardrails.definition import (
     passed,
     tripped,
 )
+from holdfast.tools.network.clients import open_client
+from holdfast.tools.network.pace import UnacceptableResponse
 
 Probe: TypeAlias = Callable[[], Awaitable[bool]]
 
@@ -64,11 +66,14 @@ class _Health:
 async def _probe_address(address: str) -> GuardrailResult:
     parts = urlsplit(address)
     place = f"{parts.hostname}{parts.path}"
-    async with httpx.AsyncClient(timeout=PROBE_TIMEOUT_SECONDS) as client:
-        try:
-            answer = await client.get(address)
-        except httpx.HTTPError as error:
-            return tripped(f"the health check {place} doesn't answer: {type(error).__name__}")
+    try:
+        async with (
+            open_client(PROBE_TIMEOUT_SECONDS, trust_env=True) as client,
+            client.stream("GET", address) as answer,
+        ):
+            pass
+    except (httpx.HTTPError, UnacceptableResponse) as error:
+        return tripped(f"the health check {place} doesn't answer: {type(error).__name__}")
     if answer.is_success:
         return passed()
     return tripped(f"the health check {place} answers {answer.status_code}")

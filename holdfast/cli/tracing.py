@@ -89,7 +89,7 @@ async def _send(tree: SpanTree, url: str, *, content: bool) -> None:
     """Post the spans; raises HoldfastError where they aren't taken."""
     address = url if url.rstrip("/").endswith(_TRACES) else url.rstrip("/") + _TRACES
     headers = {"content-type": "application/json", **load_otlp_headers()}
-    async with httpx.AsyncClient(timeout=_SEND_TIMEOUT_SECONDS) as client:
+    async with httpx.AsyncClient(timeout=_SEND_TIMEOUT_SECONDS) as client:  # noqa: TID251 -- a process of its own
         for line in otlp.render_lines(tree, content=content):
             try:
                 answer = await client.post(address, content=line, headers=headers)

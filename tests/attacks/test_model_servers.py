@@ -14,10 +14,11 @@ import pytest
 from httpcore2 import AsyncNetworkStream
 
 from holdfast import Agent, App
-from holdfast.adapters import heads, http_client, meter
+from holdfast.adapters import http_client, meter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.approvals import Escalation
 from holdfast.contracts.stops import StopReason
+from holdfast.tools.network import connections
 from tests.adapters.dialects import Dialect
 from tests.adapters.provider_server import ProviderServer
 from tests.attacks.net import answering
@@ -248,8 +249,8 @@ class Dripping(AsyncNetworkStream):
 async def test_one_patience_is_for_a_whole_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who says each minute that an answer will come is as silent as who says nothing."""
     dripping = Dripping()
-    monkeypatch.setattr(heads, "monotonic", lambda: dripping.now)
-    line = heads.HeadLimitStream(dripping)
+    monkeypatch.setattr(connections, "monotonic", lambda: dripping.now)
+    line = connections.PacedStream(dripping)
     for _ in range(2):
         await line.write(b"GET / HTTP/1.1\r\n\r\n")
         for _ in range(3):

@@ -21,6 +21,7 @@ from holdfast.adapters.lazy_client import IDLE_TIMEOUT
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError
+from holdfast.tools.network import pace
 from tests.adapters import conversations as say
 from tests.adapters.dialects import Dialect
 from tests.adapters.provider_server import ProviderServer
@@ -87,7 +88,7 @@ async def test_no_reply_comes_in_crumbs(
     crumb: bytes,
 ) -> None:
     """Each of them takes the loop's time, though there is nothing in it."""
-    monkeypatch.setattr(meter, "MAX_SMALL_PIECES", 2_000)
+    monkeypatch.setattr(pace, "MAX_SMALL_PIECES", 2_000)
     chunks = b"%x\r\n%s\r\n" % (len(crumb), crumb) * 1_000
 
     async def serve(_: bytes, writer: asyncio.StreamWriter) -> None:
@@ -103,6 +104,43 @@ async def test_no_reply_comes_in_crumbs(
 
     assert error.kind == "unreadable"
     assert "smaller pieces" in str(error)
+
+
+@pytest.mark.parametrize("event", [b"data: {}\n\n", b":\n\n", b"\r\n"])
+async def test_no_reply_comes_in_dense_events(
+    dialect: Dialect,
+    adapter: ProviderAdapter,
+    reach: Reach,
+    monkeypatch: pytest.MonkeyPatch,
+    event: bytes,
+) -> None:
+    """One packet may have thousands: others have their turn between few, and there is an end."""
+    turns = 0
+    taken: dict[int, int] = {}
+    raw = Response.aiter_raw
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def counted(response: Response) -> AsyncIterator[bytes]:
+        async for piece in raw(response):
+            taken[turns] = taken.get(turns, 0) + piece.count(b"\n")
+            yield piece
+
+    monkeypatch.setattr(Response, "aiter_raw", counted)
+    monkeypatch.setattr(meter, "MAX_SHORT_LINES", 5_000)
+    waiting = asyncio.create_task(others())
+    async with serving(flooding(repeat(event * 6_500), STREAM)) as address:
+        reach(address)
+        error = await failure(adapter, dialect)
+    waiting.cancel()
+
+    assert error.kind == "unreadable"
+    assert "shorter lines" in str(error)
+    assert max(taken.values()) < 2_500
 
 
 class Crumbs(AsyncByteStream):

@@ -20,6 +20,8 @@ from holdfast.tools.egress.exchange import MAX_BODY_BYTES, HttpAnswer, HttpReque
 from holdfast.tools.egress.names import LookUpsExhausted, Resolver, system_addresses
 from holdfast.tools.egress.pinned import Connector, PinnedBackend, connect_address
 from holdfast.tools.egress.targets import Target, target
+from holdfast.tools.network.connections import PacedBackend, begin_body
+from holdfast.tools.network.pace import Pieces, UnacceptableResponse
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -45,6 +47,7 @@ _NO_ANSWER = (
     httpcore.TimeoutException,
     httpcore.NetworkError,
     httpcore.ProtocolError,
+    UnacceptableResponse,
 )
 
 
@@ -111,6 +114,8 @@ class Egress:
                 return f"no whole answer within {self._patience.total:g} s"
             case httpcore.TimeoutException():
                 return "it doesn't answer"
+            case UnacceptableResponse():
+                return f"what it sends can't be taken ({error})"
             case _:
                 return clip_chars(one_line(str(error)), 300)
 
@@ -152,7 +157,9 @@ class Egress:
             target=where.path.encode("ascii"),
         )
         async with (
-            httpcore.AsyncConnectionPool(ssl_context=secure, network_backend=pinned) as pool,
+            httpcore.AsyncConnectionPool(
+                ssl_context=secure, network_backend=PacedBackend(pinned)
+            ) as pool,
             pool.stream(
                 request.method,
                 url,
@@ -224,7 +231,9 @@ def _may_have_been_sent(request: HttpRequest, pinned: PinnedBackend, error: Exce
 async def _read(response: httpcore.Response) -> HttpAnswer:
     """Read up to the limit, and as it came: nothing is unpacked here that might explode."""
     body, truncated = bytearray(), False
+    pieces = Pieces(begin_body(response.extensions))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- the library leaves it open
     async for chunk in response.aiter_stream():
+        await pieces.take(chunk)
         body += chunk
         if len(body) > MAX_BODY_BYTES:
             truncated = True

@@ -1,37 +1,35 @@
 """
-Connections on which an answer begins soon.
+Connections on which an answer begins soon, and is taken at a pace that leaves others their turn.
 
 Before its answer a server may say any number of times that one will come (100 Continue). The
-library skips that without end, and each time its patience begins anew.
+libraries skip that without end, and each time their patience begins anew.
 """
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
-from httpcore2 import SOCKET_OPTION, AsyncNetworkBackend, AsyncNetworkStream
-from httpx2 import AsyncClient, AsyncHTTPTransport
+import httpcore
+import httpcore2
 
-from holdfast.adapters.meter import UnacceptableResponse
+from holdfast.tools.network.pace import Pace, UnacceptableResponse, count_line_ends
 
 MAX_HEAD_BYTES = 200_000
-"""Bytes before an answer has begun: twice what the library takes of headers, and one packet."""
+"""Bytes before an answer has begun: twice what the libraries take of headers, and one packet."""
+
+HEAD_READ_BYTES = 1_024
+"""Bytes of a head that are read between two turns of others: few heads are longer than two."""
+
+Stream: TypeAlias = httpcore.AsyncNetworkStream | httpcore2.AsyncNetworkStream
+Backend: TypeAlias = httpcore.AsyncNetworkBackend | httpcore2.AsyncNetworkBackend
 
 
-def watch_heads(client: AsyncClient) -> None:
-    """Have each connection of a client, direct or by a proxy, begin its answers soon."""
-    ways = (client._transport, *client._mounts.values())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the library has no public way to a connection
-    for way in ways:
-        if isinstance(way, AsyncHTTPTransport):
-            pool = way._pool  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
-            pool._network_backend = _HeadLimitBackend(pool._network_backend)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
-
-
-class HeadLimitStream(AsyncNetworkStream):
+class PacedStream(httpcore.AsyncNetworkStream, httpcore2.AsyncNetworkStream):
     """A connection that counts bytes and seconds from each request until its answer begins."""
 
-    def __init__(self, stream: AsyncNetworkStream) -> None:
+    def __init__(self, stream: Stream) -> None:
+        self.pace = Pace()
         self._stream = stream
         self._waits = False
         self._bytes = 0
@@ -43,11 +41,14 @@ class HeadLimitStream(AsyncNetworkStream):
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 -- of the library
         if not self._waits:
+            await self.pace.take(1)
             return await self._stream.read(max_bytes, timeout)
-        piece = await self._stream.read(max_bytes, self._remaining_timeout(timeout))
+        size = min(max_bytes, HEAD_READ_BYTES)
+        piece = await self._stream.read(size, self._remaining_timeout(timeout))
         self._bytes += len(piece)
         if self._bytes > MAX_HEAD_BYTES:
             raise UnacceptableResponse("an answer that never begins")
+        await self.pace.take(1 + count_line_ends(piece) / 2)
         return piece
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 -- of the library
@@ -62,8 +63,8 @@ class HeadLimitStream(AsyncNetworkStream):
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 -- of the library
-    ) -> AsyncNetworkStream:
-        return HeadLimitStream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+    ) -> "PacedStream":
+        return PacedStream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 -- as the library says it
         return self._stream.get_extra_info(info)
@@ -78,10 +79,10 @@ class HeadLimitStream(AsyncNetworkStream):
         return max(self._until - now, 0.0)
 
 
-class _HeadLimitBackend(AsyncNetworkBackend):
-    """Connects by another network."""
+class PacedBackend(httpcore.AsyncNetworkBackend, httpcore2.AsyncNetworkBackend):
+    """Connects by another network, so that each answer begins soon and is taken at its pace."""
 
-    def __init__(self, network: AsyncNetworkBackend) -> None:
+    def __init__(self, network: Backend) -> None:
         self._network = network
 
     async def connect_tcp(
@@ -90,11 +91,28 @@ class _HeadLimitBackend(AsyncNetworkBackend):
         port: int,
         timeout: float | None = None,  # noqa: ASYNC109 -- of the library
         local_address: str | None = None,
-        socket_options: Iterable[SOCKET_OPTION] | None = None,
-    ) -> AsyncNetworkStream:
-        return HeadLimitStream(
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> PacedStream:
+        return PacedStream(
             await self._network.connect_tcp(host, port, timeout, local_address, socket_options)
         )
 
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 -- of the library
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> PacedStream:
+        return PacedStream(await self._network.connect_unix_socket(path, timeout, socket_options))
+
     async def sleep(self, seconds: float) -> None:
         await self._network.sleep(seconds)
+
+
+def begin_body(extensions: Mapping[str, object]) -> Pace:
+    """Note that a response has begun, by its *extensions*; returns the pace of its body."""
+    line = extensions.get("network_stream")
+    if not isinstance(line, PacedStream):
+        return Pace()
+    line.stop_counting()
+    return line.pace
