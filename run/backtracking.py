@@ -39,7 +39,9 @@ def set_checkpoint(state: RunState, workspace: str) -> RunState:
         summarised_before=state.conversation.summarised_before,
     )
     before = state.effects.workspace or workspace
-    return state.with_effects(workspace=before).with_approaches(checkpoint=place)
+    stood = state.effects.forgotten + len(state.effects.done)
+    kept = state.with_effects(workspace=before, stood=stood)
+    return kept.with_approaches(checkpoint=place)
 
 
 def request_plan(state: RunState) -> RunState:
@@ -114,11 +116,11 @@ def find_workspace_to_restore(state: RunState) -> str:
 
 def _without_effects(state: RunState, undone: Compensation) -> RunState:
     """Tell only what could not be taken back: that the rest was is what going back means."""
+    standing = undone.model_copy(update={"undone": ()})
+    kept = tool_results.record_compensation(state, standing, since=state.effects.stood)
     if undone.not_undone:
-        return tool_results.record_compensation(state, undone.model_copy(update={"undone": ()}))
-    return tool_results.record_compensation(state, undone).with_effects(
-        compensation=state.effects.compensation
-    )
+        return kept
+    return kept.with_effects(compensation=state.effects.compensation)
 
 
 def _after_max_backtracks(state: RunState, now: datetime) -> RunState:

@@ -106,28 +106,30 @@ def replace_effect(state: RunState, index: int, effect: Effect) -> RunState:
 
 def remove_effect(state: RunState, index: int) -> RunState:
     """Forget an effect that was taken back: no other call may have done the same, so it may be."""
-    effects = state.effects
-    gone, done = effects.done[index].digest, (*effects.done[:index], *effects.done[index + 1 :])
-    if not gone or any(one.digest == gone for one in done):
-        return state.with_effects(done=done)
+    gone, effects = state.effects.done[index].digest, state.effects.without(index)
+    state = state.with_(effects=effects)
+    if not gone or any(one.digest == gone for one in effects.done):
+        return state
     return state.with_effects(
-        done=done,
         known=tuple(one for one in effects.known if one.digest != gone),
         unresolved=tuple(one for one in effects.unresolved if one != gone),
     )
 
 
-def record_compensation(state: RunState, undone: Compensation) -> RunState:
+def record_compensation(state: RunState, undone: Compensation, *, since: int = 0) -> RunState:
     """
     Keep what became of the run's effects; those that stand are told, and reported as such.
 
     Those that nobody came to stand as well: a person has stopped the run meanwhile. What was done
-    before may be done again: the same calls are no loop then.
+    before may be done again: the same calls are no loop then. Those before the place *since* were
+    left as they are.
     """
-    together = merge_compensations(state.effects.compensation, undone)
-    ledger = loop_detection.reset_calls(state.ledger)
+    effects, ledger = state.effects, loop_detection.reset_calls(state.ledger)
     return state.with_(ledger=ledger).with_effects(
-        forgotten=0, lost=state.effects.lost or state.effects.forgotten > 0, compensation=together
+        forgotten=min(effects.forgotten, since),
+        stood=max(effects.stood - effects.forgotten, since),
+        lost=effects.lost or effects.forgotten > since,
+        compensation=merge_compensations(effects.compensation, undone),
     )
 
 

@@ -108,7 +108,7 @@ async def _snapshot_workspace(run: RunContext) -> str | None:
 
 async def roll_back(run: RunContext) -> None:
     """
-    Give up an approach: take back what it did, and go back to the checkpoint.
+    Give up an approach: take back what it did, and no more, and go back to the checkpoint.
 
     Of a run that a person has stopped meanwhile nothing is taken back, nor its workspace.
     """
@@ -117,13 +117,14 @@ async def roll_back(run: RunContext) -> None:
     await wait_for_resume(run)  # as before whatever else is taken back
     workspace = backtracking.find_workspace_to_restore(run.state)
     failure = await _restore_workspace(run, workspace) if workspace else None
+    since = run.state.effects.stood
     undone = await tool_call.compensate(
-        run, "restored" if workspace and failure is None else "standing"
+        run, "restored" if workspace and failure is None else "standing", since=since
     )
     if failure is None and not run.state.is_ending:
         run.state = backtracking.roll_back(run.state, undone, workflow.now())
         return
-    run.state = tool_results.record_compensation(run.state, undone)
+    run.state = tool_results.record_compensation(run.state, undone, since=since)
     if failure is not None:
         why = failures.message(failure)
         _halt_without_workspace(run, StopReason.WORKSPACE_NOT_RESTORED, why)

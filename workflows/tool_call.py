@@ -235,19 +235,20 @@ def _grant(asked: CallState) -> Grant | None:
     return asked.decision.grant if isinstance(asked.decision, RunInSandbox) else None
 
 
-async def compensate(run: RunContext, files: Files) -> Compensation:
+async def compensate(run: RunContext, files: Files, *, since: int = 0) -> Compensation:
     """
     Take back the effects of the run and its parts in reverse order; what can't be, stands.
 
-    None is begun while the run is suspended, nor after it was cancelled or stopped.
-    What changed nothing but the workspace is taken back by restoring that, or kept for later.
-    Whenever the run ends meanwhile, its state says what stands; nobody knows it of the one that is
-    being taken back.
+    Those before the place *since* stay, the forgotten ones counted. None is begun while the run is
+    suspended, nor after it was cancelled or stopped. What changed nothing but the workspace is
+    taken back by restoring that, or kept for later. Whenever the run ends meanwhile, its state
+    says what stands; nobody knows it of the one that is being taken back.
     """
     undone: list[str] = []
     not_undone: list[str] = []
-    await _wait_until_over(run)
-    for index, effect in reversed(tuple(enumerate(run.state.effects.done))):
+    begin = max(since - run.state.effects.forgotten, 0)
+    await _wait_until_over(run, begin)
+    for index, effect in reversed(tuple(enumerate(run.state.effects.done))[begin:]):
         its_own = effect.local and not effect.part
         if effect.reported or (its_own and files == "kept"):
             continue
@@ -269,18 +270,19 @@ async def compensate(run: RunContext, files: Files) -> Compensation:
         if not effect.local:
             await run.record("not undone" if flaw else "undone", effect.summary + flaw)
         (not_undone if flaw else undone).append(effect.summary + flaw)
-    if (lost := run.state.effects.forgotten) > 0:
+    if (lost := run.state.effects.forgotten - since) > 0:
         not_undone.append(f"{lost} earlier changes, which only history knows one by one")
     return Compensation(undone=tuple(undone), not_undone=tuple(not_undone))
 
 
-async def _wait_until_over(run: RunContext) -> None:
+async def _wait_until_over(run: RunContext, begin: int) -> None:
     """
     Wait until no call whose answer was lost can be under way any more, where it is to be undone.
 
     Its worker may be cut off but alive: what is taken back before it has happened stands.
     """
-    lost = [one for one in run.state.effects.done if one.time_limit and not one.reported]
+    done = run.state.effects.done[begin:]
+    lost = [one for one in done if one.time_limit and not one.reported]
     if not lost:
         return
     longest = max(options.longest_call(one.time_limit, sandboxed=one.sandboxed) for one in lost)

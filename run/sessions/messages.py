@@ -359,6 +359,7 @@ def _reset_work(state: RunState) -> RunState:
             known=parts.build_session_effects(state),
             done=(),
             forgotten=0,
+            stood=0,
             compensation=None,
             workspace="",
         )

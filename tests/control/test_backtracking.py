@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Backtracking
+from holdfast import Agent, App, Backtracking, Handoff
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
+from tests.chaos.cast import place, remove
 from tests.control.approaches import (
     EXCEEDED,
     backtracking,
+    good,
     purposes,
     round_of,
     seen,
@@ -20,7 +22,7 @@ from tests.control.controlled import asked, asked_models, broken, recorded, why
 from tests.histories import names
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
-from tests.sample import lines
+from tests.sample import IMPATIENT, lines
 from tests.workflows.tiered import written
 
 
@@ -295,3 +297,52 @@ async def test_what_stands_of_an_approach_is_told_and_not_done_again(
     assert f'still stands:\\n- write(log="{log}", text="b")' in requests[1].replace("\\'", "'")
     (reason,) = denied
     assert reason.startswith("it is done already")
+
+
+@pytest.mark.parametrize("events", [15_000, 1], ids=["one execution", "many executions"])
+async def test_what_was_done_before_an_approach_stands(
+    memory_runs: MemoryRuns, tmp_path: Path, events: int
+) -> None:
+    """Who handed the run over has told of it, and no approach that fails did it."""
+    # BT-05 HO-09
+    log = str(tmp_path / "log")
+
+    def handing_over(turn: ScriptTurn) -> Reply:
+        if turn.number == 1:
+            return call("place", log=log, text="a")
+        return call("transfer_to_coder", goal="the rest")
+
+    def placing(turn: ScriptTurn) -> Reply:
+        if turn.without_tools:
+            return say(f"approach {round_of(turn)}")
+        if turn.transcript[-1].kind != "tool":
+            return call("place", log=log, text=f"b{round_of(turn)}")
+        return say("bad" if round_of(turn) == 1 else "good")
+
+    coder = Agent(
+        name="coder",
+        instructions="Do the rest.",
+        models=["scripted:coder"],
+        settings=IMPATIENT,
+        tools=[place, remove],
+        acceptance=[good],
+        backtracking=Backtracking(),
+        max_history_events=events,
+    )
+    triage = Agent(
+        name="triage",
+        instructions="Begin.",
+        models=["scripted:triage"],
+        settings=IMPATIENT,
+        tools=[place, remove],
+        handoffs=[Handoff("coder", when="there is a rest")],
+    )
+    app = App(agents=[triage, coder], scripts={"triage": handing_over, "coder": placing})
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage")
+        result = await run.result()
+        await memory_runs.stories(run)
+
+    assert (result.answer, result.compensation) == ("good", None)
+    assert lines(log) == ["placed a", "placed b1", "removed b1", "placed b2"]
+    assert [one.arguments and one.arguments["text"] for one in result.effects] == ["a", "b2"]

@@ -4,7 +4,7 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Compensation, Effect, UndoRuling
 from holdfast.contracts.decisions import RunAsDraftOnly
 from holdfast.contracts.tools import Risk
-from holdfast.run import tool_results, turns
+from holdfast.run import backtracking, tool_results, turns
 from tests.builders import (
     NOW,
     SEND,
@@ -34,6 +34,21 @@ def test_what_was_taken_back_is_told_once() -> None:
     assert state.effects.compensation == Compensation(
         undone=("a", "c"), not_undone=("b", "3 more")
     )
+
+
+def test_a_run_knows_what_stood_at_its_checkpoint() -> None:
+    """However much of it was taken back or forgotten since."""
+    # BT-05
+    a, b, c = (Effect(summary=name) for name in "abc")
+    marked = backtracking.set_checkpoint(a_state().with_effects(done=(a, b), forgotten=3), "")
+    later = marked.with_effects(done=(a, b, c))
+    fewer = tool_results.remove_effect(tool_results.remove_effect(later, 2), 0)
+    crowded = later.with_effects(done=(c,), forgotten=5)
+    left = tool_results.record_compensation(crowded, Compensation(), since=crowded.effects.stood)
+
+    assert (marked.effects.stood, fewer.effects.done, fewer.effects.stood) == (5, (b,), 4)
+    assert (left.effects.forgotten, left.effects.stood, left.effects.lost) == (5, 5, False)
+    assert tool_results.record_compensation(later, Compensation()).effects.stood == 2
 
 
 def test_a_read_of_which_nobody_knows_was_a_write() -> None:
