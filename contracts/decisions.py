@@ -241,6 +241,8 @@ class AuthorizeCallsChange(TypedDict, total=False):
     approvals: tuple[ApprovalRecord, ...]
     drafts: tuple[Draft, ...]
     reviews: tuple[Review, ...]
+    planning: bool
+    planned: tuple[str, ...] | None
     gone: bool
     filled_bytes: int
     now: datetime

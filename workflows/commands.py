@@ -111,10 +111,10 @@ async def run_command(
 async def _authorize_and_run(
     run: RunContext, call: ToolCall, summary: str
 ) -> ToolResult | NotBegun:
-    """Run a command if it is permitted now."""
+    """Run a command if it is permitted now; the plan of a run is about what its model wants."""
     asked = authorization.build_input(
         run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now()
-    )
+    ).with_(planning=False, planned=None)
     answer = await authorize(asked, _build_search(run))
     if answer is None:
         return tool_results.build_denial(call, "timeout", "nobody could decide about it in time")

@@ -7,8 +7,8 @@ import pytest
 from holdfast import App, Budget
 from holdfast.guardrails import Guardrail, project_passes, tests_cover, tests_pass
 from holdfast.testing import Reply, ScriptTurn, call, say
-from holdfast.tools import write_file
-from tests.control.guarded import ended
+from holdfast.tools import submit_plan, write_file
+from tests.control.guarded import ended, over
 from tests.histories import noted
 from tests.running import Runs
 from tests.sample import scripted
@@ -33,9 +33,8 @@ def an_app(folder: Path, script: object, *guardrails: Guardrail, **agent: object
     return scripted(
         script,  # pyright: ignore[reportArgumentType] -- a script
         policy=rules,
-        tools=(write_file,),
         guardrails=guardrails,
-        **agent,
+        **{"tools": (write_file,), **agent},
     )
 
 
@@ -148,6 +147,26 @@ async def test_a_command_of_the_app_waits_for_nobody(runs: Runs, tmp_path: Path)
     )
 
     found = await ended(runs, app, domain="payments")
+
+    assert found.result.answer == "done"
+    assert found.order.count("run_command") == 1
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["approved", "still planning"])
+async def test_a_command_of_the_app_is_bound_by_no_plan(
+    runs: Runs, tmp_path: Path, *, answers: bool
+) -> None:
+    """A plan binds what the model wants: who checks its work needs none, nor waits for it."""
+    # BY-18 GR-26
+    plan = call("submit_plan", goal="say it", steps=["say it"], tools=["write_file"])
+    script = [plan, say("done")] if answers else [say("done")]
+    check = tests_pass(("ls",))
+    app = an_app(tmp_path, script, check, tools=(write_file, submit_plan), max_output_retries=0)
+    async with runs.working(app):
+        run = await runs.start("it", mode="plan")
+        if answers:
+            await run.approve((await run.asked_for_approval()).request_id)
+        found = await over(run)
 
     assert found.result.answer == "done"
     assert found.order.count("run_command") == 1
