@@ -1,5 +1,7 @@
 """How much of an answer a worker takes, which has to hold it all."""
 
+from collections.abc import Callable
+
 from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
@@ -57,12 +59,17 @@ _BEFORE_VALUES = (b"{", b"[", b",")
 
 
 class Meter:
-    """Counts what came of an answer; raises UnacceptableResponse for more than a reply has."""
+    """
+    Counts what came of an answer; raises UnacceptableResponse for more than a reply has.
+
+    `on_growth` hears of each piece how many bytes there are by now.
+    """
 
     def __init__(self) -> None:
         self._bytes = self._unfinished = self._unfinished_values = self._pieces = 0
         self._events = self._values = self._lines = self._all_lines = 0
         self._end: bytes | None = None
+        self.on_growth: Callable[[int], None] | None = None
 
     @property
     def total_bytes(self) -> int:
@@ -88,6 +95,8 @@ class Meter:
             or self._unfinished_values > MAX_VALUES_PER_EVENT
         ):
             raise UnacceptableResponse("larger than any reply")
+        if self.on_growth is not None:
+            self.on_growth(self._bytes)
         self._pieces += 1
         require_ordinary_pieces(self._pieces, self._bytes, self._events)
         if self._end is not None:

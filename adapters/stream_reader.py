@@ -1,20 +1,33 @@
 """One exchange with a provider: a stream is read to its end before anything of it counts."""
 
 import asyncio
+import marshal
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from pydantic import TypeAdapter
 
 from holdfast.adapters import wire
 from holdfast.adapters.meter import METER, Meter
+from holdfast.adapters.room import ROOM, Share
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, TextListener
+from holdfast.tools.network.pace import UnacceptableResponse
 
 MAX_INLINE_BYTES = 100_000
 """Of a stream; to put a reply of so many together takes some milliseconds."""
+
+SMALL_EVENT_BYTES = 1_000
+"""Most events of a model have some hundred, and one token."""
+
+MAX_LARGE_BYTES = 12_000_000
+"""
+Bytes of a stream beyond those of small events.
+
+Some streams say each text of a reply four times, and three times what it was asked with.
+"""
 
 Made = TypeVar("Made")
 
@@ -50,7 +63,8 @@ class StreamReader:
     """
     What came of one request so far, and when.
 
-    Whatever ends it early, `events` are what had come until then: they tell what it cost.
+    Whatever ends it early, what had come until then is there to `reduce`: it tells what it cost.
+    It is held until the reader is left as a context.
     *on_text* hears the words while they come, which *find_text* finds in an event.
     """
 
@@ -58,10 +72,25 @@ class StreamReader:
         self, on_text: TextListener | None = None, find_text: Callable[[JsonObject], str] = str
     ) -> None:
         self._on_text, self._find_text = on_text, find_text
-        self.events: list[JsonObject] = []
+        # As bytes: objects would take four times as much, and ten times for small values.
+        self._events: list[bytes] = []
+        self._large_bytes = 0
+        self._share = Share(ROOM)
         self._meter: Meter | None = None
         self._began = time.perf_counter()
         self._first: float | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._events.clear()
+        self._share.release()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any event came."""
+        return bool(self._events)
 
     async def read(
         self,
@@ -70,14 +99,25 @@ class StreamReader:
         fails: Callable[[JsonObject], bool] = lambda _: False,
     ) -> JsonObject | None:
         """
-        Read the stream into `events`; *begins* says which event brings the first token.
+        Read the stream to its end; *begins* says which event brings the first token.
 
         An event that *fails* is an error, and nothing that comes behind it is waited for.
         Returns the whole response instead where the server doesn't stream. Raises what the SDK
         raises, and ValueError for what is no JSON object. The connection is closed in any case.
         """
         meter = stream.response.extensions.get(METER)
-        self._meter = meter if isinstance(meter, Meter) else None
+        if isinstance(meter, Meter):
+            self._meter = meter
+            meter.on_growth = self._share.hold
+        async with self._share.receive():
+            return await self._read(stream, begins, fails)
+
+    async def _read(
+        self,
+        stream: EventStream,
+        begins: Callable[[JsonObject], bool],
+        fails: Callable[[JsonObject], bool],
+    ) -> JsonObject | None:
         kind = stream.response.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
             # Some servers stream without saying so; nobody sends a page or JSON as something else.
@@ -89,7 +129,7 @@ class StreamReader:
                 event = _EVENT.validate_python(sent)
                 if self._first is None and begins(event):
                     self._first = time.perf_counter()
-                self.events.append(event)
+                self._keep(event)
                 if self._on_text is not None and (text := self._find_text(event)):
                     self._on_text(text)
                 if fails(event):
@@ -101,13 +141,20 @@ class StreamReader:
         finally:
             # The SDKs close it when they have read it, or when the garbage collector comes by.
             await stream.close()
-        if not self.events and kind != _STREAMED:
+        if not self._events and kind != _STREAMED:
             raise ValueError("neither a stream nor JSON")
         return None
 
-    async def reduce(self, make: Callable[[list[JsonObject]], Made]) -> Made:
+    def _keep(self, event: JsonObject) -> None:
+        held = marshal.dumps(event)
+        self._large_bytes += max(len(held) - SMALL_EVENT_BYTES, 0)
+        if self._large_bytes > MAX_LARGE_BYTES:
+            raise UnacceptableResponse("larger than any reply")
+        self._events.append(held)
+
+    async def reduce(self, make: Callable[[Iterable[JsonObject]], Made]) -> Made:
         """Make something of the events that came."""
-        return await self.work(partial(make, self.events))
+        return await self.work(lambda: make(map(_unpack, self._events)))
 
     async def work(self, make: Callable[[], Made]) -> Made:
         """
@@ -127,6 +174,10 @@ class StreamReader:
             latency_ms=_milliseconds(now - self._began),
             first_token_ms=_milliseconds((self._first or now) - self._began),
         )
+
+
+def _unpack(held: bytes) -> JsonObject:
+    return marshal.loads(held)  # noqa: S302 -- written by this process
 
 
 def _milliseconds(seconds: float) -> int:

@@ -64,8 +64,9 @@ class AnthropicAdapter:
         client = await self._client.get()
         rendered = requests.render(request)
         exchange = StreamReader(request.on_text, stream.find_text)
-        with failures.redact_key(connection.secret(client)):
+        with failures.redact_key(connection.secret(client)), exchange:
             raw = await connection.ask(client, rendered.body, exchange)
             reply = await exchange.work(partial(self.parse_response, raw))
-        notes = (*rendered.notes, *reply.notes, *await exchange.reduce(stream.notes))
+            unread = await exchange.reduce(stream.notes)
+        notes = (*rendered.notes, *reply.notes, *unread)
         return exchange.with_latency(reply.with_(notes=notes))

@@ -110,8 +110,9 @@ class OpenAIAdapter:
     ) -> ModelReply:
         rendered = requests.render(request, scope)
         exchange = StreamReader(request.on_text, stream.find_text)
-        raw = await connection.ask(client, rendered.body, exchange)
-        reply = await exchange.work(partial(self.parse_response, raw))
+        with exchange:
+            raw = await connection.ask(client, rendered.body, exchange)
+            reply = await exchange.work(partial(self.parse_response, raw))
         notes = rendered.notes + reply.notes
         state = conversation_state.state(request, scope, raw, reply)
         return exchange.with_latency(reply.with_(notes=notes, provider_state=state))

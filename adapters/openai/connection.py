@@ -25,8 +25,8 @@ async def ask(client: "AsyncOpenAI", body: JsonObject, exchange: StreamReader) -
         whole = await exchange.read(sent, stream.begins, stream.fails)
     except openai_sdk.faults() as error:
         # What breaks behind the end of a reply takes nothing from it.
-        if not stream.is_whole(exchange.events):
-            used = UNKNOWN_USAGE if exchange.events else None
+        if not await exchange.reduce(stream.is_whole):
+            used = UNKNOWN_USAGE if exchange.has_begun else None
             raise openai_sdk.inside_reply(PROVIDER, error, used) from None
         whole = None
     if whole is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncByteStream, AsyncClient, MockTransport, Response
 
-from holdfast.adapters import meter, stream_reader, wire
+from holdfast.adapters import meter, room, stream_reader, wire
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.http_client import open_client
@@ -281,6 +281,7 @@ async def test_calls_beyond_all_are_refused_and_paid_for(reach: Reach) -> None:
     assert raised.value.usage.total_tokens == 7
 
 
+@pytest.mark.parametrize("step", [("stream", "assemble"), ("response", "reply")])
 @pytest.mark.parametrize(
     "is_long", [pytest.param(True, id="long"), pytest.param(False, id="short")]
 )
@@ -290,17 +291,18 @@ async def test_the_worker_goes_on_while_a_reply_is_put_together(
     provider: ProviderServer,
     monkeypatch: pytest.MonkeyPatch,
     is_long: bool,
+    step: tuple[str, str],
 ) -> None:
     """Its loop is free, so that heartbeats are sent: no long one is put together in its thread."""
     threads: list[int] = []
-    module = import_module(f"{type(adapter).__module__}.stream")
-    assembled = module.assemble
+    module = import_module(f"{type(adapter).__module__}.{step[0]}")
+    done = getattr(module, step[1])
 
-    def watched(*arguments: object, **named: object) -> JsonObject:
+    def watched(*arguments: object, **named: object) -> object:
         threads.append(get_ident())
-        return assembled(*arguments, **named)
+        return done(*arguments, **named)
 
-    monkeypatch.setattr(module, "assemble", watched)
+    monkeypatch.setattr(module, step[1], watched)
     if is_long:
         monkeypatch.setattr(stream_reader, "MAX_INLINE_BYTES", 100)
     provider.answer(dialect.samples.WORDS)
@@ -313,19 +315,8 @@ async def test_the_worker_goes_on_while_a_reply_is_put_together(
 @pytest.mark.parametrize(
     "values", [pytest.param("[],", id="plain"), pytest.param(r"\u005b\u005d\u002c", id="escaped")]
 )
-async def test_no_call_has_millions_of_values(
-    reach: Reach, monkeypatch: pytest.MonkeyPatch, values: str
-) -> None:
-    """They are counted in what its arguments are, however these were written, and never read."""
-    read: list[int] = []
-    json_object = wire.json_object
-
-    def watched(text: str | bytes) -> JsonObject:
-        value = json_object(text)
-        read.append(len(text))
-        return value
-
-    monkeypatch.setattr(wire, "json_object", watched)
+async def test_no_call_has_millions_of_values(reach: Reach, values: str) -> None:
+    """They are counted in what its arguments are, however these were written."""
     pieces = ['{\\"a\\":[', *[values * 10_000] * 40, "0]}"]
     head = 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":'
     events = [f'{head}{{"name":"look","arguments":"{text}"}}}}]}}}}]}}\n\n' for text in pieces]
@@ -336,28 +327,48 @@ async def test_no_call_has_millions_of_values(
             await OpenAIChatAdapter().respond(say.request("m"))
 
     assert raised.value.kind == "unreadable"
-    assert read == []
 
 
-async def test_the_worker_goes_on_while_a_reply_is_read(
+async def test_no_more_is_held_of_a_stream_than_can_count(reach: Reach) -> None:
+    """Small events are as many as a long reply has; large ones say it all a few times."""
+    large = sse(said({"content": "x" * 90_000}))
+    small = [sse(said({"content": "y" * 600})) * 2_000, sse(said({}, "stop"))]
+    async with serving(flooding(repeat(large), STREAM)) as address:
+        reach(address)
+        with pytest.raises(ModelError, match="larger than any reply") as raised:
+            await OpenAIChatAdapter().respond(say.request("m"))
+    async with serving(flooding(iter(small), STREAM)) as address:
+        reach(address)
+        reply = await OpenAIChatAdapter().respond(say.request("m"))
+
+    assert raised.value.kind == "unreadable"
+    assert reply.text == "y" * 1_200_000
+
+
+async def test_who_fills_a_worker_makes_room_for_others(
     dialect: Dialect,
     adapter: ProviderAdapter,
-    provider: ProviderServer,
+    reach: Reach,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What was put together is read beside the loop, too."""
-    threads: list[int] = []
-    module = import_module(f"{type(adapter).__module__}.response")
-    reply = module.reply
+    """Of all replies under way the largest is given up, silent as it is; a small one goes on."""
+    monkeypatch.setattr(room, "MAX_HELD_BYTES", 300_000)
+    filled = asyncio.Event()
 
-    def watched(*arguments: object, **named: object) -> object:
-        threads.append(get_ident())
-        return reply(*arguments, **named)
+    async def hoard(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {STREAM}\r\n\r\n".encode())
+        writer.write(sse(said({"content": "x" * 200_000})))
+        await writer.drain()
+        await filled.wait()
 
-    monkeypatch.setattr(module, "reply", watched)
-    monkeypatch.setattr(stream_reader, "MAX_INLINE_BYTES", 100)
-    provider.answer(dialect.samples.WORDS)
-    await adapter.respond(say.request(dialect.samples.MODEL))
-
-    assert len(threads) == 1
-    assert get_ident() not in threads
+    async with serving(hoard) as address:
+        reach(address)
+        hoarders = [asyncio.create_task(failure(adapter, dialect)) for _ in range(2)]
+        gone, still = await asyncio.wait(hoarders, return_when=asyncio.FIRST_COMPLETED)
+        (error,) = (task.result() for task in gone)
+        assert error.kind == "unreadable"
+        assert "beside others" in str(error)
+        assert len(still) == 1
+        filled.set()
+        await asyncio.wait(still)
+    assert room.ROOM.total == 0
