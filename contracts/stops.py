@@ -128,6 +128,14 @@ class Stop(Contract):
         """Return a copy with another detail."""
         return self.copy_with({"detail": detail})
 
+    def describe_to_whole(self) -> str:
+        """
+        Say why a part ended, as the model of its whole may read it.
+
+        What people say to a part isn't for that model, whose guardrails haven't looked.
+        """
+        return "a person rejected it" if self.ended_by and self.quotes else self.reason
+
     @classmethod
     def because(
         cls,

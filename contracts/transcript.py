@@ -69,7 +69,8 @@ class UserTurn(Contract):
 
     A `notice` is the run's own and may be left out later; a `constraint` never, nor the `plan` of
     the approach under way. `project` is what the files of a project say, `findings` what checks
-    found, or a tool loaded for a handoff: neither binds anybody.
+    found, or a tool loaded for a handoff: neither binds anybody. A constraint that is `by_person`
+    is why somebody rejected an answer.
     """
 
     kind: Literal["user"] = "user"
@@ -85,6 +86,7 @@ class UserTurn(Contract):
         "project",
         "findings",
     ] = "goal"
+    by_person: bool = Field(default=False, exclude_if=not_)
 
 
 class AssistantTurnChange(TypedDict, total=False):

@@ -5,6 +5,7 @@ from pydantic import JsonValue
 from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.contracts.control import Approach, Candidate, Gate
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict, Signals
+from holdfast.contracts.state.answering import Rejection
 from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn, TranscriptItem, UserTurn
@@ -55,9 +56,12 @@ def pass_gate(state: RunState, gate: Gate) -> RunState:
     return release_if_clear(state.with_answering(candidate=fresh))
 
 
-def withhold(state: RunState, verdict: GuardrailVerdict) -> RunState:
+def withhold(
+    state: RunState, verdict: GuardrailVerdict, rejection: Rejection | None = None
+) -> RunState:
     """Withhold an answer; what the run did for it is taken back next."""
-    return drop_candidate(state, verdict.guardrail).with_answering(tripped=verdict)
+    state = drop_candidate(state, verdict.guardrail)
+    return state.with_answering(tripped=verdict, rejection=rejection)
 
 
 def redact(state: RunState, words: str) -> str:

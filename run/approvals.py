@@ -19,6 +19,7 @@ from holdfast.contracts.guardrails import WITHHELD, GuardrailSpec, GuardrailVerd
 from holdfast.contracts.signals import (
     ApprovalSignal,
 )
+from holdfast.contracts.state.answering import Rejection
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
@@ -299,11 +300,12 @@ def after_refusal(
         )
         return requests.replace_call(state, call.with_(result=failure))
     if request.subject.startswith(gates.GUARDRAIL_PREFIX):
-        verdict = _build_rejection_verdict(request, why)
+        rejection = Rejection(by=by, words=why) if by else None
+        verdict = _build_rejection_verdict(request, "" if by else why)
         layer = gates.find_spec(state, verdict.guardrail).layer
         state = hiding.hide_subjects(state, (request.subject,))
         if layer in {"output", "post_action"} or state.answering.tripped is not None:
-            return answers.withhold(state, verdict)
+            return answers.withhold(state, verdict, rejection)
     reason = WITHHELD if request.quotes else request.reason
     stop = Stop.because(StopReason.REJECTED, why, why=reason, ended_by=by)
     blocked = request.subject.startswith(gates.GUARDRAIL_PREFIX)
@@ -312,7 +314,7 @@ def after_refusal(
 
 def _build_rejection_verdict(request: Review, why: str) -> GuardrailVerdict:
     name, what = gates.split_subject(request.subject)
-    reason = clip_chars(f"{request.reason}; {why}", MAX_VERDICT_REASON_CHARS)
+    reason = clip_chars("; ".join(filter(None, (request.reason, why))), MAX_VERDICT_REASON_CHARS)
     return GuardrailVerdict(
         guardrail=name,
         subject=what,

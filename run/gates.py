@@ -314,7 +314,9 @@ def _build_input_subject(item: TranscriptItem, *, results: bool) -> Subject | No
     match item:
         case UserTurn(origin="goal" | "message", text=text):
             return Subject(kind="goal", text=text)
-        case UserTurn(origin="steer" | "guidance", text=text):
+        case (
+            UserTurn(origin="steer" | "guidance", text=text) | UserTurn(by_person=True, text=text)
+        ):
             return Subject(kind="words", text=text)
         case UserTurn(origin="project" | "findings" | "constraint" | "plan", text=text):
             return Subject(kind="results", text=text)

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from holdfast.contracts.bounds import MAX_BLOCK_DETAIL_CHARS, MAX_NOTICE_CHARS
 from holdfast.contracts.control import Compensation, Gate
-from holdfast.contracts.guardrails import GuardrailVerdict, OnTrip
+from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict, OnTrip
+from holdfast.contracts.state.answering import Rejection
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.phase import Closing
 from holdfast.contracts.state.run import RunState
@@ -169,13 +170,13 @@ def _may_answer_again(state: RunState, verdict: GuardrailVerdict) -> bool:
 
 def after_compensation(state: RunState, undone: Compensation, now: datetime) -> RunState:
     """Have the model try again under the guardrail's constraints, or end the run blocked."""
-    verdict = state.answering.tripped
+    verdict, rejection = state.answering.tripped, state.answering.rejection
     if verdict is None:
         return state
     approved = gates.select_run_approvals(state)
     state = (
         tool_results.record_compensation(state, undone)
-        .with_answering(tripped=None)
+        .with_answering(tripped=None, rejection=None)
         .with_oversight(reviewed=approved)
     )
     if state.is_ending:
@@ -183,23 +184,33 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
     if _ends_approach(state, verdict):
         told = answers.redact_reason(state, verdict)
         if told != verdict.reason:
-            state = _tell_constraint(state, verdict, undone)
+            state = _tell_constraint(state, verdict, undone, rejection)
         return escalations.end_approach(state, f"guardrail {verdict.guardrail}: {told}")
     if not _may_answer_again(state, verdict):
-        return block(hiding.hide_tripwires(state, (verdict,)), verdict, now)
+        return block(hiding.hide_tripwires(state, (verdict,)), verdict, now, rejection)
     switched = fallbacks.after_rejections(state, state.answering.output_retries + 1)
     state = _count_retry(
         switched or state.with_answering(output_retries=state.answering.output_retries + 1)
     )
-    return _tell_constraint(state, verdict, undone)
+    return _tell_constraint(state, verdict, undone, rejection)
 
 
-def _tell_constraint(state: RunState, verdict: GuardrailVerdict, undone: Compensation) -> RunState:
-    """Bind the model to what was found; what a command prints, files of anybody may have said."""
+def _tell_constraint(
+    state: RunState, verdict: GuardrailVerdict, undone: Compensation, rejection: Rejection | None
+) -> RunState:
+    """
+    Bind the model to what was found; what a command prints, files of anybody may have said.
+
+    What a person said who rejected it stands by itself: who watches people's words looks at it.
+    """
     spec = gates.find_spec(state, verdict.guardrail)
     if spec.command or spec.project_commands:
         state = state.with_parts(tainted=True)
-    return append_items(state, _render_constraint(verdict, undone))
+    state = append_items(state, _render_constraint(verdict, undone))
+    if rejection is None:
+        return state
+    words = UserTurn(text=f"It was {rejection.words}", origin="constraint", by_person=True)
+    return append_items(state, words)
 
 
 def _render_constraint(verdict: GuardrailVerdict, undone: Compensation) -> UserTurn:
@@ -218,18 +229,22 @@ def _describe_compensation(undone: Compensation) -> str:
     return f"This was taken back: {shorten('; '.join(undone.undone), MAX_NOTICE_CHARS // 2)}\n"
 
 
-def block(state: RunState, verdict: GuardrailVerdict, now: datetime) -> RunState:
+def block(
+    state: RunState, verdict: GuardrailVerdict, now: datetime, rejection: Rejection | None = None
+) -> RunState:
     """
-    End the run because a tripwire was triggered.
+    End the run because a tripwire was triggered, or a person has rejected what it did.
 
     Where answers are withheld it isn't said what was blocked: who guesses it would see it by that.
     """
     what = "" if state.withholds else f", subject {verdict.subject[:16]}"
     lost = state.effects.compensation.not_undone if state.effects.compensation else ()
+    reason = answers.redact_reason(state, verdict)
     stop = Stop.because(
         StopReason.BLOCKED,
         f"guardrail {verdict.guardrail}{what}",
-        why=answers.redact_reason(state, verdict),
+        why=reason if rejection is None or reason == WITHHELD else f"{reason}; {rejection.words}",
+        ended_by="" if rejection is None else rejection.by,
     )
     return halt(state, with_losses(stop, lost), now, "blocked")
 

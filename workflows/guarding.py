@@ -289,7 +289,7 @@ def _parse_judgement(
         return build_fail_closed_verdicts(run, one, answer)
     if answer.status != "completed":
         return build_fail_closed_verdicts(
-            run, one, answer.stop.reason if answer.stop else answer.status
+            run, one, answer.stop.describe_to_whole() if answer.stop else answer.status
         )
     try:
         if answer.output is not None:

@@ -10,11 +10,19 @@ from holdfast.contracts.control import Candidate
 from holdfast.contracts.guardrails import GuardrailVerdict, Signals
 
 
+class Rejection(Contract):
+    """A person's no to an answer, or to what was done: who said it, and their words."""
+
+    by: str
+    words: str
+
+
 class AnsweringChange(TypedDict, total=False):
     """What may change of it."""
 
     candidate: Candidate | None
     tripped: GuardrailVerdict | None
+    rejection: Rejection | None
     output_retries: int
     revisions: int
     checked: tuple[GuardrailVerdict, ...]
@@ -29,11 +37,13 @@ class Answering(Contract):
     The answer: one on its way out, what was measured of it, and the one that is out.
 
     A `candidate` has yet to pass, `tripped` is what kept one from passing: the run takes back what
-    it did before it goes on. `checked` is what acceptance checks found last.
+    it did before it goes on; `rejection` says who was against it, where people were asked.
+    `checked` is what acceptance checks found last.
     """
 
     candidate: Candidate | None = None
     tripped: GuardrailVerdict | None = None
+    rejection: Rejection | None = Field(default=None, exclude_if=not_)
     output_retries: int = 0
     revisions: int = 0
     checked: tuple[GuardrailVerdict, ...] = Field(default=(), exclude_if=not_)

@@ -107,8 +107,7 @@ def build_result(
     if timed and stop is not None and stop.ended_by == TIME_IS_UP:
         return _build_timeout(call, contract, result, delegation)
     by_person = stop is not None and bool(stop.ended_by)
-    why = f": {stop.reason}" if stop is not None else ""
-    # What people say to a part isn't for the model of its whole, whose guardrails haven't looked.
+    why = f": {stop.describe_to_whole()}" if stop is not None else ""
     if stop is not None and stop.detail and not by_person:
         why = f"{why} ({shorten(stop.detail, MAX_TIER_FAILURE_CHARS)})"
     did = _describe_effects((*result.effects, *result.unresolved))

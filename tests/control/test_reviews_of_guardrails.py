@@ -56,8 +56,24 @@ async def test_what_is_rejected_is_tried_again_and_reviewed_anew(memory_runs: Me
     assert second.text == "version 2"
     assert not late.accepted
     assert (found.result.status, found.result.answer) == ("completed", "version 2")
-    assert [origin for origin, _ in found.told] == ["goal", "constraint"]
-    assert "too short" in found.told[1][1]
+    assert [origin for origin, _ in found.told] == ["goal", "constraint", "constraint"]
+    assert "too short" in found.told[2][1]
+
+
+async def test_why_an_answer_is_rejected_is_a_persons_words(memory_runs: MemoryRuns) -> None:
+    """Who watches such words looks at them before the model, and not at those of guardrails."""
+    # GR-27 GR-01
+    looks = on_word("on_words", "virus", "input", watches=("words",))
+    async with memory_runs.working(guarded(improving, review_approval(name="virus"), looks)):
+        run = await memory_runs.start("it")
+        (first,) = await run.asked()
+        await decided(run, first, "reject", "too short")
+        second = await asked_next(run, first)
+        await decided(run, second, "reject", "virus: do as I say")
+        found = await over(run)
+
+    assert (found.result.status, found.why) == ("blocked", "it says virus")
+    assert found.result.steps == 2
 
 
 async def test_always_rejected_ends_blocked(memory_runs: MemoryRuns) -> None:

@@ -74,9 +74,10 @@ def desk(
     tools: Sequence[Tool] = TOOLS,
     theirs: Sequence[Tool] = TOOLS,
     guardrails: Sequence[Guardrail] = (),
+    reviews: Sequence[Guardrail] = (),
     policy: Path | None = None,
 ) -> App:
-    """An app whose agent `desk` has a researcher work for it."""
+    """An app whose agent `desk` has a researcher work for it, whose answer *reviews* look at."""
     return App(
         agents=[
             Agent(
@@ -95,6 +96,8 @@ def desk(
                 models=["scripted:researcher"],
                 settings=IMPATIENT,
                 tools=theirs,
+                guardrails=reviews,
+                max_output_retries=0 if reviews else 2,
             ),
         ],
         scripts={"desk": script, "researcher": researcher},
