@@ -40,6 +40,13 @@ _TYPES = {
     SearchAttributeIndexedValueType.KEYWORD_LIST: "KeywordList",
 }
 
+MAX_UPDATES_BYTES = 2 * MAX_BLOB_BYTES
+"""
+What all updates of an execution have together that are under way; 20 MB is the default.
+
+A worker's answer holds each of them once more, and ends the run if it has more than 4 MB.
+"""
+
 _SETTINGS = (
     # As the SDK's own test server has it.
     "frontend.enableServerVersionCheck=false",
@@ -51,6 +58,7 @@ _SETTINGS = (
     "matching.numTaskqueueWritePartitions=1",
     # Whoever may send signals fills histories with them, which end at 50 MB. 2 MB is the default.
     f"limit.blobSize.error={MAX_BLOB_BYTES}",
+    f"history.maxInFlightUpdatePayloads={MAX_UPDATES_BYTES}",
 )
 
 # Unless told so, the server waits for the disk in each transaction, at twice the CPU. So it keeps

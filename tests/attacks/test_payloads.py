@@ -1,5 +1,6 @@
 """Attacks by size: whatever models, tools and people bring, a run gets on or says why it can't."""
 
+import asyncio
 from decimal import Decimal
 from pathlib import Path
 
@@ -128,6 +129,24 @@ async def test_a_signal_larger_than_any_of_ours(runs: Runs) -> None:
             await stranger.signal("steer", {"text": "x" * bounds.MAX_BLOB_BYTES})
         await run.approve(request.request_id, "alice")
 
+        assert await outcome(run) == ["ok"]
+
+
+async def test_large_updates_at_once(runs: Runs) -> None:
+    """The server lets in no more of them than a worker's answer, which holds each, has room for."""
+    # T-33
+    async with runs.working(app(many("letter", 1, size=10))):
+        run = await runs.start("it")
+        (request,) = await run.asked()
+        stranger = await a_stranger(runs, run)
+        large = {"request_id": "req-9", "decision": "approve", "reason": "x" * 900_000}
+        found = await asyncio.gather(
+            *(stranger.handle.execute_update("decide", large) for _ in range(8)),
+            return_exceptions=True,
+        )
+        await run.approve(request.request_id, "alice")
+
+        assert len(found) == 8
         assert await outcome(run) == ["ok"]
 
 

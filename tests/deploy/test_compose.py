@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from holdfast.contracts.bounds import MAX_BLOB_BYTES
+from holdfast.dev_server import MAX_UPDATES_BYTES
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "deploy" / "compose.yaml"
@@ -42,11 +43,14 @@ def test_compose_file_fits_its_schema() -> None:
 
 
 def test_the_server_takes_no_more_than_we_send() -> None:
-    """Strangers' signals have the limit of our own payloads (T-33)."""
+    """Strangers' signals have the limit of our own payloads, all updates at once twice that (T-33)."""
     configs = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["configs"]
     dynamic = yaml.safe_load(configs["temporal-dynamic"]["content"])
 
-    assert dynamic == {"limit.blobSize.error": [{"value": MAX_BLOB_BYTES}]}
+    assert dynamic == {
+        "limit.blobSize.error": [{"value": MAX_BLOB_BYTES}],
+        "history.maxInFlightUpdatePayloads": [{"value": MAX_UPDATES_BYTES}],
+    }
 
 
 def test_services_wait_for_services_that_exist(services: dict[str, dict[str, Any]]) -> None:
