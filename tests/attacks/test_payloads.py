@@ -133,15 +133,15 @@ async def test_a_signal_larger_than_any_of_ours(runs: Runs) -> None:
 
 
 async def test_large_updates_at_once(runs: Runs) -> None:
-    """The server lets in no more of them than a worker's answer, which holds each, has room for."""
+    """The server lets in no more of them than a worker's answer has room for, which has each."""
     # T-33
     async with runs.working(app(many("letter", 1, size=10))):
         run = await runs.start("it")
         (request,) = await run.asked()
         stranger = await a_stranger(runs, run)
-        large = {"request_id": "req-9", "decision": "approve", "reason": "x" * 900_000}
+        large: JsonValue = {"request_id": "req-9", "decision": "approve", "reason": "x" * 900_000}
         found = await asyncio.gather(
-            *(stranger.handle.execute_update("decide", large) for _ in range(8)),
+            *(stranger.decide(large) for _ in range(8)),
             return_exceptions=True,
         )
         await run.approve(request.request_id, "alice")

@@ -43,7 +43,8 @@ def test_compose_file_fits_its_schema() -> None:
 
 
 def test_the_server_takes_no_more_than_we_send() -> None:
-    """Strangers' signals have the limit of our own payloads, all updates at once twice that (T-33)."""
+    """Strangers' signals have the limit of our own payloads, all updates at once twice that."""
+    # T-33
     configs = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["configs"]
     dynamic = yaml.safe_load(configs["temporal-dynamic"]["content"])
 
