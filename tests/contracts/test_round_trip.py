@@ -70,7 +70,6 @@ from holdfast.contracts.signals import (
     SuspensionSignal,
     UsedToken,
 )
-from holdfast.contracts.state.answering import Rejection
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.switches import Switch, SwitchSignal, SwitchState
@@ -157,7 +156,6 @@ EXAMPLES: list[Contract] = [
     a_malformed_call(),
     a_success(a_call(), {"rows": [1, 2]}),
     a_failure(a_call()),
-    Rejection(by="dana", words="rejected by dana: too short"),
     ArtifactRef(path="artifacts/run-1/c1.json", characters=30_000, digest="d" * 64),
     ResourceScope(kind="tenant", argument="tenant"),
     RetryRule(max_retries=2, backoff=0.5),
