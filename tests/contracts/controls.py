@@ -57,6 +57,7 @@ from holdfast.contracts.project import (
     WorkspaceSnapshot,
 )
 from holdfast.contracts.signals import MessageOutcome
+from holdfast.contracts.state.answering import Rejection
 from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import Risk
@@ -153,6 +154,7 @@ CONTROLLED = (
 )
 
 EXAMPLES: tuple[Contract, ...] = (
+    Rejection(by="dana", words="rejected by dana: too short"),
     UNDO,
     a_record(a_call(), undo=UNDO),
     a_request(undo=UNDO),
