@@ -308,7 +308,7 @@ def find_hidden_places(
     """
     Return the places that hidden parts take away; results go with what asked for them.
 
-    What is permanent is taken away by a part of its own alone.
+    What a project says is taken away by a part of its own alone.
     """
     places = (
         range(_align_to_turn(items, span.begin), _align_to_turn(items, span.end)) for span in spans
@@ -317,13 +317,17 @@ def find_hidden_places(
         place
         for part in places
         for place in part
-        if len(part) == 1 or not _is_permanent(items[place])
+        if not _is_permanent(items[place]) or (len(part) == 1 and _is_of_project(items[place]))
     )
 
 
 def _is_permanent(item: TranscriptItem) -> bool:
     """Whether an item stays whatever happens: what the run is for, and where it works."""
     return isinstance(item, UserTurn) and item.origin in ("goal", "project")
+
+
+def _is_of_project(item: TranscriptItem) -> bool:
+    return isinstance(item, UserTurn) and item.origin == "project"
 
 
 def _without_hidden(
