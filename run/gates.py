@@ -1,7 +1,6 @@
 """What guardrails look at next: pure functions over the state of a run."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.contracts.base import digest
@@ -15,7 +14,6 @@ from holdfast.contracts.control import Gate
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.guardrails import (
     GuardrailSpec,
-    GuardrailVerdict,
     Layer,
     Mode,
     Subject,
@@ -29,7 +27,6 @@ from holdfast.contracts.transcript import (
     TranscriptItem,
     UserTurn,
 )
-from holdfast.guardrails.detectors import resource_claims
 from holdfast.run import context
 from holdfast.run.limits import confidence, triggers
 from holdfast.run.summaries import call_line, render_call
@@ -124,45 +121,6 @@ def invalidate_call_checks(state: RunState) -> RunState:
 def has_remote_check(checks: Iterable[GuardrailCheck]) -> bool:
     """Whether time passes while they look: all but those that run inside the workflow task."""
     return not all(check.spec.local for check in checks)
-
-
-def build_new_claims(
-    state: RunState, checks: Iterable[GuardrailCheck], now: datetime
-) -> tuple[str, ...]:
-    """Return what the run is about to say of resources that it hasn't held so far."""
-    named = (
-        resource_claims.name_resource(check.spec.holds, subject.data)
-        for check in checks
-        if check.spec.holds is not None
-        for subject in check.subjects
-    )
-    return resource_claims.build_entries(
-        dict.fromkeys(
-            name for name in named if name is not None and name not in state.guarding.held
-        ),
-        now,
-    )
-
-
-def drop_refused_claims(
-    state: RunState,
-    checks: Iterable[GuardrailCheck],
-    verdicts: Iterable[GuardrailVerdict],
-    before: tuple[str, ...],
-) -> tuple[str, ...]:
-    """Return what the run holds without what it was just refused, unless it held that *before*."""
-    tripped = {
-        (one.guardrail, one.subject, one.call_id) for one in verdicts if one.tripwire_triggered
-    }
-    refused = {
-        resource_claims.name_resource(check.spec.holds, subject.data)
-        for check in checks
-        if check.spec.holds is not None and check.spec.on_trip == "deny"
-        for subject in check.subjects
-        if (check.spec.name, digest_subject(subject), subject.call_id) in tripped
-    }
-    names = {name for name in refused if name is not None and name not in before}
-    return resource_claims.drop_entries(state.guarding.held, names)
 
 
 def next_gate(state: RunState) -> Gate | None:

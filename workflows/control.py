@@ -7,11 +7,12 @@ from temporalio import workflow
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.bounds import MAX_HELD_CLAIMS_BYTES
 from holdfast.contracts.guardrails import GuardrailVerdict
+from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, escalations, gates, tool_calls, tripwires, turns
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.sessions import hiding
-from holdfast.run.step import grading
+from holdfast.run.step import claims, grading
 from holdfast.run.step.kinds import (
     AskForReview,
     Compensate,
@@ -73,6 +74,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
             if gates.has_remote_check(step.checks):
                 state = tool_calls.invalidate(state)
             run.state = turns.close_turn_if_complete(state, now)
+            release_claims(run)
         case gate:
             run.state = tripwires.after_answer(run.state, gate, verdicts, now)
     await guarding.record_tripwires(run, verdicts)
@@ -90,10 +92,9 @@ async def _grade(run: RunContext, checks: tuple[gates.GuardrailCheck, ...]) -> N
 async def _claim_and_check(
     run: RunContext, checks: tuple[gates.GuardrailCheck, ...]
 ) -> tuple[GuardrailVerdict, ...] | None:
-    """Look, after other runs can find what this one is about to be at; who is refused isn't."""
-    before = run.state.guarding.held
-    held = (*before, *gates.build_new_claims(run.state, checks, workflow.now()))
-    if len(json.dumps(held)) > MAX_HELD_CLAIMS_BYTES:
+    """Look, after other runs can find what this one is about to be at."""
+    taken = claims.take(run.state, checks, workflow.now())
+    if len(json.dumps(taken.guarding.held)) > MAX_HELD_CLAIMS_BYTES:
         full = "the run is at more resources than the server can search for"
         lost = [
             one
@@ -104,17 +105,20 @@ async def _claim_and_check(
         rest = tuple(check for check in checks if check.spec.holds is None)
         found = await guarding.run_checks(run, rest)
         return None if found is None else (*lost, *found)
-    _hold(run, held)
-    found = await guarding.run_checks(run, checks)
-    if held != before and found is not None:
-        _hold(run, gates.drop_refused_claims(run.state, checks, found, before))
-    return found
+    _hold(run, taken)
+    return await guarding.run_checks(run, checks)
 
 
-def _hold(run: RunContext, held: tuple[str, ...]) -> None:
-    if held != run.state.guarding.held:
-        run.state = run.state.with_guarding(held=held)
-        run_context.publish_claims(run.state)
+def release_claims(run: RunContext) -> None:
+    """Let others have what was taken for calls that were refused; a run that ends frees all."""
+    if run.state.guarding.claimed and not run.state.is_ending:
+        _hold(run, claims.release(run.state))
+
+
+def _hold(run: RunContext, fresh: RunState) -> None:
+    before, run.state = run.state.guarding.held, fresh
+    if fresh.guarding.held != before:
+        run_context.publish_claims(fresh)
 
 
 async def _pause(run: RunContext, trigger: Trigger) -> None:

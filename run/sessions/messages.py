@@ -366,7 +366,7 @@ def _reset_work(state: RunState) -> RunState:
         .with_oversight(requests=(), reviewed=(), releases=(), acknowledged=())
         .with_conversation(steers=(), unread=0, failed_summaries=0)
         .with_chain(paused=False, attempts=(), provider_wait=None, model_index=0)
-        .with_guarding(guarded=guarded, watched=watched, held=())
+        .with_guarding(guarded=guarded, watched=watched, held=(), claimed=())
         .with_parts(tier=0, tier_failure="", subtasks=())
     )
 

@@ -95,7 +95,7 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
         conversation=left.conversation.with_(
             pruned_before=0, hidden=(), failed_summaries=0, steers=(), unread=0
         ),
-        guarding=left.guarding.with_(held=()),
+        guarding=left.guarding.with_(held=(), claimed=()),
         effects=EffectRecord(
             known=left.effects.known, unresolved=left.effects.unresolved, lost=left.effects.lost
         ),

@@ -27,7 +27,7 @@ from holdfast.run import (
     turns,
 )
 from holdfast.run.disagreements import NotBegun
-from holdfast.run.step import goals
+from holdfast.run.step import claims, goals
 from holdfast.run.step.kinds import (
     Authorize,
     AwaitMessage,
@@ -123,6 +123,7 @@ class StepLoop:
     async def _run_steps(self) -> None:
         while True:
             raise_on_cancellation()
+            control.release_claims(self._run)
             if self._run.state.journal and not isinstance(self._next_step(), RollBack):
                 await self._run.write_journal()
             if is_behind_local_activity(LONG_SECONDS):
@@ -286,7 +287,7 @@ class StepLoop:
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
         state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
-        state = goals.note_progress(state, batch, ran)
+        state = goals.note_progress(claims.settle(state, batch, ran), batch, ran)
         self._run.state = state = commit_handoff(self._run, state)
         for result in ran:
             self._run.begun.pop(result.call_id, None)
