@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from temporalio import activity, workflow
 from temporalio.api.common.v1 import Payload
@@ -60,6 +60,11 @@ SECONDS = "holdfast-seconds"
 
 TOLD_SECONDS = 0.1
 """What took less isn't told, and counts as nothing."""
+
+Begun: TypeAlias = dict[str, tuple[float, bool]]
+"""When local activities were asked for, by the loop's clock, and whether for the first time."""
+
+MAX_BEGUN = 1_000
 
 BEGAN = "holdfast-began"
 """In a local activity's headers: the workflow's time as it was asked for, in nanoseconds."""
@@ -270,8 +275,11 @@ class LocalSecondsInterceptor(Interceptor):
     Outermost, it sees the whole.
     """
 
+    def __init__(self) -> None:
+        self._begun: Begun = {}
+
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _LocalSeconds(next)
+        return _LocalSeconds(next, self._begun)
 
     def workflow_interceptor_class(
         self,
@@ -293,16 +301,25 @@ class _Outbound(WorkflowOutboundInterceptor):
 
 
 class _LocalSeconds(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, begun: Begun) -> None:
+        super().__init__(next)
+        self._begun = begun
+
     async def execute_activity(self, input: ExecuteActivityInput) -> object:
         clock, info = asyncio.get_running_loop().time, activity.info()
-        began = clock()
-        result: object = await super().execute_activity(input)
         if not info.is_local:
-            return result
+            return await super().execute_activity(input)
+        name = f"{info.workflow_run_id}/{info.activity_id}"
         waited = (info.started_time - info.scheduled_time).total_seconds()
         # A clock that was set back meanwhile tells nobody how long it took.
-        took = inf if waited < -TOLD_SECONDS else max(waited, 0.0) + clock() - began
-        told = dict(_tell(took, input.headers.get(BEGAN)))
+        began = -inf if waited < -TOLD_SECONDS else clock() - max(waited, 0.0)
+        self._begun.setdefault(name, (began, info.attempt == 1))
+        if len(self._begun) > MAX_BEGUN:
+            self._begun.pop(next(iter(self._begun)))
+        result: object = await super().execute_activity(input)
+        # Behind a wait of the server's it is asked for anew, with the headers of the first time.
+        began, is_first = self._begun.pop(name, (-inf, False))
+        told = dict(_tell(clock() - began, input.headers.get(BEGAN) if is_first else None))
         if not told:
             return result
         [payload] = activity.payload_converter().to_payloads([result])
