@@ -317,7 +317,7 @@ def find_hidden_places(
         place
         for part in places
         for place in part
-        if not _is_permanent(items[place]) or (len(part) == 1 and _is_of_project(items[place]))
+        if not _is_permanent(items[place]) or (len(part) == 1 and is_of_project(items[place]))
     )
 
 
@@ -326,7 +326,8 @@ def _is_permanent(item: TranscriptItem) -> bool:
     return isinstance(item, UserTurn) and item.origin in ("goal", "project")
 
 
-def _is_of_project(item: TranscriptItem) -> bool:
+def is_of_project(item: TranscriptItem) -> bool:
+    """Whether an item says what the files of a project say, which are read anew."""
     return isinstance(item, UserTurn) and item.origin == "project"
 
 

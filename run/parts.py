@@ -13,7 +13,7 @@ from holdfast.contracts.run import RunResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
-from holdfast.run import escalations, tool_calls, tool_results, transcript, turns
+from holdfast.run import context, escalations, tool_calls, tool_results, transcript, turns
 from holdfast.run.earlier import recorded_results
 
 UNKNOWN_EFFECT = KnownEffect(tool="", digest="", outcome="unknown")
@@ -152,9 +152,9 @@ def build_carryover(
         withheld=state.withholds,
     )
     items, seen, _ = transcript.carry_items(state, bounds.size(left))
-    said = sum(map(_is_of_project, items[: seen.summarised_before]))
+    said = sum(map(context.is_of_project, items[: seen.summarised_before]))
     return left.with_(
-        items=tuple(_leave_plan(one) for one in items if not _is_of_project(one)),
+        items=tuple(_leave_plan(one) for one in items if not context.is_of_project(one)),
         summary=seen.summary,
         summarised_before=seen.summarised_before - said,
     )
@@ -233,11 +233,6 @@ def _leave_plan(item: TranscriptItem) -> TranscriptItem:
     if isinstance(item, UserTurn) and item.origin == "plan":
         return UserTurn(text=item.text, origin="notice")
     return item
-
-
-def _is_of_project(item: TranscriptItem) -> bool:
-    """Whether an item says what the files of a project say, which are read anew."""
-    return isinstance(item, UserTurn) and item.origin == "project"
 
 
 def _merge_effects(
