@@ -16,14 +16,13 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from httpx2 import (
     AsyncByteStream,
     AsyncClient,
-    AsyncHTTPTransport,
     Response,
     Timeout,
     create_ssl_context,
 )
 
 from holdfast.adapters.meter import METER, Meter
-from holdfast.tools.network.connections import PacedBackend, begin_body
+from holdfast.tools.network.connections import begin_body, pace_connections
 from holdfast.tools.network.pace import Pace, UnacceptableResponse, count_line_ends
 
 _PLAIN = "identity"
@@ -61,17 +60,8 @@ def open_client(kind: type[AsyncClient], idle: timedelta) -> AsyncClient:
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         event_hooks={"response": [_prepare_response]},
     )
-    _pace_connections(client)
+    pace_connections((client._transport, *client._mounts.values()))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the library has no public way to a connection
     return client
-
-
-def _pace_connections(client: AsyncClient) -> None:
-    """Have each connection of a client, direct or by a proxy, begin its answers soon."""
-    ways = (client._transport, *client._mounts.values())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the library has no public way to a connection
-    for way in ways:
-        if isinstance(way, AsyncHTTPTransport):
-            pool = way._pool  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
-            pool._network_backend = PacedBackend(pool._network_backend)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
 
 
 async def _prepare_response(response: Response) -> None:

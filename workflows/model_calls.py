@@ -144,26 +144,17 @@ async def _call_with_parallel_guardrails(
             return None
         verdicts = tripwires.apply_approvals(run.state, verdicts)
         if tripwires.find_tripwire(verdicts) is None:
-            run.state = _advance_watch(run.state, rest, verdicts, seen)
+            run.state = hiding.advance_watch(run.state, rest, verdicts, seen)
             return await _await_reply(run, asking)
         # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
         # task that the server has tried again can't be replayed, and the run would hang.
         await _cancel_and_charge(run, step.purpose, asking)
-    run.state = _advance_watch(run.state, checks, verdicts, seen)
+    run.state = hiding.advance_watch(run.state, checks, verdicts, seen)
     await guarding.record_tripwires(run, verdicts)
     before = run.state
     run.state = tripwires.after_turn(before, verdicts, workflow.now())
     await _record_changes(run, before)
     return None
-
-
-def _advance_watch(
-    state: RunState,
-    checks: tuple[gates.GuardrailCheck, ...],
-    verdicts: tuple[GuardrailVerdict, ...],
-    seen: int,
-) -> RunState:
-    return state.with_guarding(watched=hiding.find_looked_end(state, checks, verdicts, seen))
 
 
 async def _await_reply(

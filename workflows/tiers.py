@@ -75,8 +75,7 @@ async def _run_checks_first(run: RunContext, checks: tuple[gates.GuardrailCheck,
     if verdicts is None:
         return
     await guarding.record_tripwires(run, verdicts)
-    looked = hiding.find_looked_end(run.state, checks, verdicts, seen)
-    watched = run.state.with_guarding(watched=looked)
+    watched = hiding.advance_watch(run.state, checks, verdicts, seen)
     run.state = tripwires.after_turn(watched, verdicts, workflow.now())
     await run.record_end()
 

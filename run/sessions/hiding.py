@@ -76,6 +76,16 @@ def find_looked_end(
     return min((place for place in places if place is not None), default=end)
 
 
+def advance_watch(
+    state: RunState,
+    checks: Iterable[gates.GuardrailCheck],
+    verdicts: Iterable[GuardrailVerdict],
+    end: int,
+) -> RunState:
+    """Move on behind what guardrails beside a model have looked at."""
+    return state.with_guarding(watched=find_looked_end(state, checks, verdicts, end))
+
+
 def _find_turn(state: RunState, subject: str) -> int | None:
     """Return where the turn begins that a guardrail looked at; null where it looked at none."""
     name, what = gates.split_subject(subject)

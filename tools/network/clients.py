@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 
-from holdfast.tools.network.connections import PacedBackend, begin_body
+from holdfast.tools.network.connections import begin_body, pace_connections
 from holdfast.tools.network.pace import Pieces
 
 
@@ -21,11 +21,7 @@ def open_client(seconds: float, *, trust_env: bool) -> httpx.AsyncClient:
         trust_env=trust_env,
         event_hooks={"response": [_pace_body]},
     )
-    ways = (client._transport, *client._mounts.values())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the library has no public way to a connection
-    for way in ways:
-        if isinstance(way, httpx.AsyncHTTPTransport):
-            pool = way._pool  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
-            pool._network_backend = PacedBackend(pool._network_backend)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
+    pace_connections((client._transport, *client._mounts.values()))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the library has no public way to a connection
     return client
 
 
