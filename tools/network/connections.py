@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 
 import httpcore
 import httpcore2
-import httpx
-import httpx2
 
 from holdfast.tools.network.pace import Pace, UnacceptableResponse, count_line_ends
 
@@ -123,6 +121,6 @@ def begin_body(extensions: Mapping[str, object]) -> Pace:
 def pace_connections(ways: Iterable[object]) -> None:
     """Have all connections of a client, direct or by a proxy, be taken at their pace."""
     for way in ways:
-        if isinstance(way, httpx.AsyncHTTPTransport | httpx2.AsyncHTTPTransport):
-            pool = way._pool  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the libraries have no public way to a connection
+        pool = getattr(way, "_pool", None)  # the HTTP libraries have no public way to a connection
+        if isinstance(pool, httpcore.AsyncConnectionPool | httpcore2.AsyncConnectionPool):
             pool._network_backend = PacedBackend(pool._network_backend)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
