@@ -4,7 +4,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -108,12 +107,7 @@ class Walk:
         return target
 
     def _below(self, folder: int, prefix: str) -> Iterator[TreeEntry]:
-        with os.scandir(folder) as entries:
-            # More names than there may be are never held at once.
-            names = sorted(entry.name for entry in islice(entries, self._limits.entries + 1))
-        for name in names:
-            if self._leaves_out(prefix + name):
-                continue
+        for name in self._list_names(folder, prefix):
             found = self._read_entry(folder, prefix + name)
             yield found
             if found.kind == "folder":
@@ -123,23 +117,38 @@ class Walk:
                 finally:
                     os.close(inner)
 
+    def _list_names(self, folder: int, prefix: str) -> list[str]:
+        """
+        Return the names of what lies in a folder, in their order.
+
+        They count at once: all folders on the way down hold theirs until they have had their turn.
+        """
+        names: list[str] = []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not self._leaves_out(prefix + entry.name):
+                    self._count(prefix + entry.name)
+                    names.append(entry.name)
+        return sorted(names)
+
     def _read_entry(self, folder: int, path: str) -> TreeEntry:
         status = os.stat(path.rpartition("/")[2], dir_fd=folder, follow_symlinks=False)
         kind = _kind(status.st_mode)
         owners = stat.S_IRWXU if kind == "folder" else stat.S_IRUSR
-        found = TreeEntry(path, kind, status.st_mode & 0o777 | owners, status.st_size, folder)
-        self._count(found)
-        return found
+        if kind == "file":
+            self._count_bytes(status.st_size)
+        return TreeEntry(path, kind, status.st_mode & 0o777 | owners, status.st_size, folder)
 
-    def _count(self, found: TreeEntry) -> None:
+    def _count(self, path: str) -> None:
         self._entries += 1
         if self._entries > self._limits.entries:
             raise self._build_limit_error(f"more than {self._limits.entries:,} files and folders")
-        if found.path.count("/") >= self._limits.depth:
+        if path.count("/") >= self._limits.depth:
             raise self._build_limit_error(f"folders that lie deeper than {self._limits.depth}")
-        self._count_name(found.path)
-        if found.kind == "file":
-            self._bytes += found.size
+        self._count_name(path)
+
+    def _count_bytes(self, size: int) -> None:
+        self._bytes += size
         if self._bytes > self._limits.bytes:
             raise self._build_limit_error(f"more than {self._limits.bytes:,} bytes")
 

@@ -114,8 +114,8 @@ class Workspaces:
         workspace = os.path.realpath(self.ensure(run))
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise InvalidInput(f"{path[:200]!r} leads out of the project: name a file in it")
-        place = os.path.realpath(f"{workspace}/{path}")
-        if not place.startswith(f"{workspace}/"):
+        place = _follow_links(f"{workspace}/{path}")
+        if place is None or not place.startswith(f"{workspace}/"):
             return None
         try:
             descriptor = open_below(Path(workspace), place.removeprefix(f"{workspace}/"))
@@ -194,7 +194,7 @@ class Workspaces:
         )
         copied = ((found.path, _copy(walk, found, project, tree)) for found in walk)
         skipped = [LeftOut(path, reason) for path, reason in copied if reason is not None]
-        return (*left_out, *skipped)
+        return (*sorted(left_out), *skipped)
 
     @contextmanager
     def _fresh(self, run: str) -> Generator[Path]:
@@ -245,8 +245,8 @@ def _copy(walk: Walk, found: TreeEntry, project: Path, tree: NewTree) -> str | N
             tree.folder(found.path, found.mode)
         case "link":
             target = walk.target(found)
-            place = os.path.realpath(project / found.path)
-            if target.startswith("/") or not Path(place).is_relative_to(project):
+            place = _follow_links(f"{project}/{found.path}")
+            if target.startswith("/") or (place and not Path(place).is_relative_to(project)):
                 return "it is a link that leads out of the project"
             tree.link(found.path, target)
         case "file":
@@ -258,6 +258,21 @@ def _copy(walk: Walk, found: TreeEntry, project: Path, tree: NewTree) -> str | N
         case "other":
             return "it is no file, folder or link"
     return None
+
+
+def _follow_links(path: str) -> str | None:
+    """
+    Return where a path leads; null where nobody gets anywhere by it.
+
+    So it is with circles, and with more links than the system follows: it would take long here.
+    """
+    try:
+        os.stat(path)  # noqa: PTH116 -- asked of the system alone
+        return os.path.realpath(path)
+    except RecursionError:
+        return None  # they were swapped since
+    except OSError as error:
+        return None if error.errno == errno.ELOOP else os.path.realpath(path)
 
 
 def _document(descriptor: int) -> Document | None:

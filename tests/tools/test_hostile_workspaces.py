@@ -4,7 +4,8 @@ import errno
 import os
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,47 @@ def test_many_files(tmp_path: Path) -> None:
         workspaces.snapshot(RUN)
 
     assert workspaces.restore(RUN, snapshot.digest).files == 1_500
+
+
+def test_no_more_names_are_held_than_there_may_be(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders in each other have the names of all above them held: these count when listed."""
+    folder, held, scandir = top, list[str](), os.scandir
+    for _ in range(10):
+        for number in range(20):
+            (folder / f"file {number}").touch()
+        folder /= "0"
+        folder.mkdir()
+
+    def listing(entries: Iterable[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+        for entry in entries:
+            held.append(entry.name)
+            yield entry
+
+    @contextmanager
+    def counting(place: int) -> Generator[Iterator[os.DirEntry[str]]]:
+        with scandir(place) as entries:
+            yield listing(entries)
+
+    monkeypatch.setattr(os, "scandir", counting)
+    with pytest.raises(HoldfastError, match="more than 50 files and folders"):
+        list(Walk(top, "the workspace", TreeLimits(entries=50), mends=True))
+
+    assert len(held) == 51
+
+
+def test_a_chain_of_links(workspaces: Workspaces, top: Path, tmp_path: Path) -> None:
+    """More links in a row than anybody follows lead nowhere: they are copied as they are."""
+    project = tmp_path / "project"
+    project.mkdir()
+    for number in range(2_000):
+        (project / str(number)).symlink_to(str(number + 1))
+    (project / "2000").write_text("words")
+
+    assert workspaces.fill(RUN, project) == ()
+    assert workspaces.read(RUN, "0") is None
+    assert workspaces.read(RUN, "1990") is not None
 
 
 def swap(top: Path, outside: Path, *, is_folder: bool) -> None:
