@@ -129,7 +129,7 @@ async def _authorize_and_run(
             call, "permission_denied", "the policy doesn't let it run"
         )
     ruled = CallState(call=fill_arguments(call, ruling), ruling=ruling)
-    return await run_tool(run, ruled, run.seconds_left(), summary=summary)
+    return await run_tool(run, ruled, run.seconds_left(), summary=summary, patient=True)
 
 
 def _build_search(run: RunContext) -> Search:

@@ -22,6 +22,13 @@ HEARTBEAT_TIMEOUT = timedelta(seconds=4)
 # So long a call waits for a worker that has a sandbox, before it is refused instead.
 SANDBOX_SCHEDULE_TO_START_TIMEOUT = timedelta(seconds=60)
 
+# A command of a guardrail waits longer: refused, it would have what the run did taken back, though
+# nothing is wrong but that calls of others fill all sandboxes, or their worker is started anew.
+COMMAND_SCHEDULE_TO_START_TIMEOUT = timedelta(minutes=5)
+
+# And a run for its workspace, without which it ends, until all before it have begun and ended.
+WORKSPACE_SCHEDULE_TO_START_TIMEOUT = timedelta(minutes=15)
+
 # A sandbox keeps the tool's own limit itself; making one takes a moment, or more under load.
 SANDBOX_STARTUP_ALLOWANCE = timedelta(seconds=30)
 
@@ -184,7 +191,7 @@ def workspace(summary: str) -> ActivityConfig:
     """Options of what fills, keeps and restores a workspace, where the sandbox is."""
     return ActivityConfig(
         task_queue=sandbox_queue(workflow.info().task_queue),
-        schedule_to_start_timeout=SANDBOX_SCHEDULE_TO_START_TIMEOUT,
+        schedule_to_start_timeout=WORKSPACE_SCHEDULE_TO_START_TIMEOUT,
         start_to_close_timeout=timedelta(minutes=10),
         heartbeat_timeout=HEARTBEAT_TIMEOUT,
         retry_policy=_build_retry_policy(MAX_ATTEMPTS, INITIAL_RETRY_INTERVAL),
@@ -200,6 +207,7 @@ def tool_call(
     *,
     sandboxed: bool = False,
     finds_out: bool = False,
+    patient: bool = False,
 ) -> ActivityConfig:
     """
     Options of a tool's activity.
@@ -207,16 +215,17 @@ def tool_call(
     Only a tool that changes nothing is ever repeated: for any other a lost reply may mean that it
     happened; but one that finds that out may close the call's key on its way, which stays closed.
     Nor is one that used up its time: it would use it up again. A sandboxed call goes to the queue
-    of the workers that have a sandbox.
+    of the workers that have a sandbox; one that is *patient* waits longer for a place there.
     """
     queue, limit = workflow.info().task_queue, timedelta(seconds=contract.timeout)
     late = SANDBOX_STARTUP_ALLOWANCE if sandboxed else timedelta(0)
+    wait = COMMAND_SCHEDULE_TO_START_TIMEOUT if patient else SANDBOX_SCHEDULE_TO_START_TIMEOUT
     retry = RetryPolicy(maximum_attempts=1)
     if contract.risk.changes_nothing or finds_out:
         retry = _build_retry_policy(contract.retry.max_retries + 1, _backoff(contract))
     return ActivityConfig(
         task_queue=sandbox_queue(queue) if sandboxed else queue,
-        schedule_to_start_timeout=SANDBOX_SCHEDULE_TO_START_TIMEOUT if sandboxed else None,
+        schedule_to_start_timeout=wait if sandboxed else None,
         start_to_close_timeout=limit + late + RESULT_ALLOWANCE,
         # A write that has begun is not cut off: nobody would know whether it happened.
         schedule_to_close_timeout=_to_timeout(seconds_left)

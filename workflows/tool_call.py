@@ -48,13 +48,19 @@ _RESULT_ADAPTER = TypeAdapter[ToolSuccess | ToolFailure](ToolResult)
 
 
 async def run_tool(
-    run: RunContext, asked: CallState, seconds_left: float | None, *, summary: str = ""
+    run: RunContext,
+    asked: CallState,
+    seconds_left: float | None,
+    *,
+    summary: str = "",
+    patient: bool = False,
 ) -> ToolResult | NotBegun:
     """
     Run a call that was allowed; whatever happens to it becomes its one result.
 
     There is none yet where it has to be decided anew.
-    What no model asked for has a *summary* of its own, so that people can tell it apart.
+    What no model asked for has a *summary* of its own, so that people can tell it apart, and is
+    *patient* where it must not be refused because all sandboxes are busy.
     """
     state, call, drafting, ruling = run.state, asked.call, asked.drafting, asked.ruling
     contract = state.agent.find_any_tool(call.name)
@@ -72,7 +78,7 @@ async def run_tool(
     contract = _limit_retries(state.agent.budget, contract)
     contract = contract.with_risk(ruling.runs_as, reaches_out=ruling.reaches_out)
     result = await execute_tool(
-        contract, ruling.runs_as, invocation, seconds_left, summary=summary
+        contract, ruling.runs_as, invocation, seconds_left, summary=summary, patient=patient
     )
     if isinstance(result, NotBegun):
         return result
@@ -109,6 +115,7 @@ async def execute_tool(
     seconds_left: float | None,
     *,
     summary: str = "",
+    patient: bool = False,
 ) -> ToolResult | NotBegun:
     """
     Run a tool's activity as one of the class that was ruled on; whatever it comes to is a result.
@@ -117,12 +124,17 @@ async def execute_tool(
     decides by something else than the one that allowed it, or hasn't the tool: it is decided anew.
     """
     contract = contract.with_risk(risk)
-    running = _execute(contract, invocation, seconds_left, summary)
+    running = _execute(contract, invocation, seconds_left, summary, patient=patient)
     return await _take_result(contract, invocation, running)
 
 
 async def _execute(
-    contract: ToolContract, invocation: ToolInvocation, seconds_left: float | None, summary: str
+    contract: ToolContract,
+    invocation: ToolInvocation,
+    seconds_left: float | None,
+    summary: str,
+    *,
+    patient: bool = False,
 ) -> ToolResult:
     """Run a tool's activity. Raises FailureError."""
     call = _build_call(contract, invocation)
@@ -145,6 +157,7 @@ async def _execute(
             seconds_left,
             sandboxed=invocation.grant is not None,
             finds_out=invocation.purpose == "reconcile",
+            patient=patient,
         ),
     )
     # A client may have said what it came to: it is the result of this call all the same, and no
