@@ -1,6 +1,5 @@
 """The project that a run works on: a workspace filled with it, kept, and made what it was."""
 
-import asyncio
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from holdfast.contracts.project import (
 from holdfast.event_log import log
 from holdfast.policy import project
 from holdfast.policy.project import Document, FileLocations
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.workspaces import Workspaces
 
@@ -34,6 +34,9 @@ _MAX_ERROR_CHARS = 1_000
 _MAX_LOG_LINES = 20
 
 _T = TypeVar("_T")
+
+# Not the loop's threads: guardrails, replies and the ends of calls need those. A disk may be slow.
+_WORKERS = FairThreads(4, "workspace")
 
 
 class ProjectActivities:
@@ -51,14 +54,14 @@ class ProjectActivities:
         What was copied already stays. The worker's own secrets leave no file.
         """
         require_run_caller(asked.run_id)
-        return await self._run_in_thread(lambda: self._open(asked))
+        return await self._run_in_thread(asked.run_id, lambda: self._open(asked))
 
     @activity.defn
     async def snapshot_workspace(self, asked: SnapshotWorkspace) -> WorkspaceSnapshot:
         """Keep what is in the run's workspace now."""
         require_run_caller(asked.run_id)
         return await self._run_in_thread(
-            lambda: self._workspaces.snapshot(asked.first_execution_run_id)
+            asked.run_id, lambda: self._workspaces.snapshot(asked.first_execution_run_id)
         )
 
     @activity.defn
@@ -66,14 +69,15 @@ class ProjectActivities:
         """Make the run's workspace what it was at a snapshot."""
         require_run_caller(asked.run_id)
         return await self._run_in_thread(
-            lambda: self._workspaces.restore(asked.first_execution_run_id, asked.digest)
+            asked.run_id,
+            lambda: self._workspaces.restore(asked.first_execution_run_id, asked.digest),
         )
 
-    async def _run_in_thread(self, work: Callable[[], _T]) -> _T:
-        """Do what blocks beside the loop that all runs share."""
+    async def _run_in_thread(self, run_id: str, work: Callable[[], _T]) -> _T:
+        """Do what blocks beside the loop, in threads in which each run has its turn."""
         async with Heartbeater():
             with self._translate_errors():
-                return await asyncio.to_thread(work)
+                return await _WORKERS.run(run_id, work)
 
     def _open(self, asked: OpenProject) -> ProjectContext:
         run, places = asked.first_execution_run_id, project.list_locations(asked.path)

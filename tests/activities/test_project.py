@@ -1,5 +1,6 @@
 """Opening a project reads what it says, and nothing else; its workspace is kept and restored."""
 
+import asyncio
 import hashlib
 import threading
 from collections.abc import Callable, Coroutine
@@ -17,6 +18,7 @@ from holdfast.contracts.project import (
     ProjectContext,
     RestoreWorkspace,
     SnapshotWorkspace,
+    WorkspaceSnapshot,
 )
 from holdfast.policy.project import render
 from holdfast.tools.artifacts import as_file_name
@@ -304,3 +306,32 @@ async def test_it_works_beside_the_loop(workspaces: Workspaces, folder: Path) ->
     await asked(activities, to_open(folder))
 
     assert threads - {threading.get_ident()}
+
+
+async def test_no_workspace_keeps_the_threads_of_the_loop(
+    activities: ProjectActivities, workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many runs keep theirs, on a slow disk: guardrails and replies of others go on."""
+    over = threading.Event()
+
+    def keep(_: str) -> WorkspaceSnapshot:
+        over.wait()
+        return WorkspaceSnapshot(digest="0" * 64, files=0, bytes=0)
+
+    monkeypatch.setattr(workspaces, "snapshot", keep)
+    keeping = [
+        asyncio.create_task(
+            in_run(f"run-{number}").run(
+                activities.snapshot_workspace,
+                SnapshotWorkspace(run_id=f"run-{number}", first_execution_run_id=FIRST),
+            )
+        )
+        for number in range(40)  # the loop has 32 threads at most
+    ]
+    await asyncio.sleep(0)
+    other = asyncio.create_task(asyncio.to_thread(threading.get_ident))
+    ended, _ = await asyncio.wait({other}, timeout=30)
+    over.set()
+    await asyncio.wait({other, *keeping})
+
+    assert ended

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from holdfast.tools.sandbox.watch import children
 MAX_STDERR_BYTES = 4_000
 KILL_TIMEOUT_SECONDS = 10.0
 """Seconds that the kernel has to end what was killed."""
+
+# Not the threads of the loop: who keeps those busy would keep the results of calls from runs.
+_REAPERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="end-sandbox")
 
 
 class RunningSandbox:
@@ -49,7 +53,8 @@ class RunningSandbox:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(KILL_TIMEOUT_SECONDS):
                 await self._drain_stderr()
-        await asyncio.to_thread(self._process.wait)
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(_REAPERS, self._process.wait)
         os.close(self._complaints)
 
     async def _drain_stderr(self) -> None:
