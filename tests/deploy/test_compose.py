@@ -104,3 +104,17 @@ def test_locks_are_bare_pins() -> None:
     assert [line for line in everything if not re.fullmatch(r"[\w.-]+==[\w.+]+", line)] == []
     assert image < everything
     assert not any(re.match("temporal-|pytest|pyright", line) for line in image)
+
+
+def test_what_workers_keep_outlives_their_containers(services: dict[str, dict[str, Any]]) -> None:
+    """HOLDFAST_HOME is a volume of each: results, workspaces and keys whose signatures count."""
+    home = re.search(r"HOLDFAST_HOME=(\S+)", DOCKERFILE)
+    named = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["volumes"]
+    kept = {
+        name: [one.removesuffix(f":{home and home[1]}") for one in service["volumes"]]
+        for name, service in services.items()
+        if "HOLDFAST_SANDBOX" in service.get("environment", {})
+    }
+
+    assert kept == {"worker": ["worker"], "sandbox": ["sandbox"]}
+    assert {"worker", "sandbox"} <= named.keys()
