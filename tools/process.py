@@ -18,10 +18,12 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
+from holdfast.contracts.bounds import MAX_NEXT_ACTIONS, TOO_DEEP_JSON
 from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError, format_short_stack, safe_str
 from holdfast.event_log import log
 from holdfast.tools.context import Admission, ToolContext
+from holdfast.tools.large_json import has_readable_size
 from holdfast.tools.limits import time_limit
 from holdfast.tools.tool import Tool
 
@@ -35,6 +37,9 @@ _STARTERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="start-tool")
 
 _MAX_OUTPUT_BYTES = 131_072
 """Of one call, in the log."""
+
+_MAX_WORDS_CHARS = 100_000
+"""Of an error: far more than anybody is told, so that no secret is cut before it is known."""
 
 _STANDARD_STREAMS = (1, 2)
 """Output and errors, as numbers: what isn't Python writes there too."""
@@ -248,7 +253,8 @@ def _serve(sender: Connection, output: Connection, job: Job) -> None:
         sender.recv()  # it may begin
         with _ErrorReporter(sender):
             values = job.tool.bind(job.invocation.arguments, context)
-            sender.send(_Done(job.tool.json(job.tool.function(**values))))
+            content = job.tool.json(job.tool.function(**values))
+            sender.send(_Done(content if has_readable_size(content) else TOO_DEEP_JSON))
 
 
 class _ErrorReporter:
@@ -266,10 +272,13 @@ class _ErrorReporter:
         _: TracebackType | None,
     ) -> bool:
         if isinstance(error, ToolError):
-            self._sender.send(_Refused(error.type, error.reason, error.next_valid_actions))
+            actions = error.next_valid_actions[:MAX_NEXT_ACTIONS]
+            reason, *others = (one[:_MAX_WORDS_CHARS] for one in (error.reason, *actions))
+            self._sender.send(_Refused(error.type, reason, tuple(others)))
         elif error is not None:
             stack = format_short_stack(error)
-            self._sender.send(_Raised(type(error).__name__, safe_str(error), stack))
+            words = safe_str(error)[:_MAX_WORDS_CHARS]
+            self._sender.send(_Raised(type(error).__name__, words, stack))
         return True
 
 

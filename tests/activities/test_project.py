@@ -308,17 +308,22 @@ async def test_it_works_beside_the_loop(workspaces: Workspaces, folder: Path) ->
     assert threads - {threading.get_ident()}
 
 
-async def test_no_workspace_keeps_the_threads_of_the_loop(
-    activities: ProjectActivities, workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many runs keep theirs, on a slow disk: guardrails and replies of others go on."""
-    over = threading.Event()
+class SlowWorkspaces(Workspaces):
+    """On a disk that has something else to do."""
 
-    def keep(_: str) -> WorkspaceSnapshot:
-        over.wait()
-        return WorkspaceSnapshot(digest="0" * 64, files=0, bytes=0)
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.over = threading.Event()
 
-    monkeypatch.setattr(workspaces, "snapshot", keep)
+    def snapshot(self, run: str) -> WorkspaceSnapshot:
+        self.over.wait()
+        return super().snapshot(run)
+
+
+async def test_no_workspace_keeps_the_threads_of_the_loop(tmp_path: Path) -> None:
+    """However many runs keep theirs: guardrails and replies of others go on."""
+    workspaces = SlowWorkspaces(tmp_path / "home")
+    activities = ProjectActivities(workspaces, Redactor(frozenset))
     keeping = [
         asyncio.create_task(
             in_run(f"run-{number}").run(
@@ -331,7 +336,7 @@ async def test_no_workspace_keeps_the_threads_of_the_loop(
     await asyncio.sleep(0)
     other = asyncio.create_task(asyncio.to_thread(threading.get_ident))
     ended, _ = await asyncio.wait({other}, timeout=30)
-    over.set()
+    workspaces.over.set()
     await asyncio.wait({other, *keeping})
 
     assert ended

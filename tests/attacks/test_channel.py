@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import threading
+from time import monotonic
 
 import pytest
 from pydantic import JsonValue
@@ -9,7 +11,14 @@ from pydantic import JsonValue
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError
 from holdfast.tools.sandbox.sandbox import Sandbox
-from holdfast.tools.sandbox.talk import MAX_MESSAGES, MAX_REPORT_BYTES
+from holdfast.tools.sandbox.talk import (
+    BYTES_PER_SECOND,
+    MAX_LINE_BYTES,
+    MAX_MESSAGES,
+    MAX_REPORT_BYTES,
+    Channel,
+    outcome,
+)
 from tests.attacks import hostile
 from tests.attacks.hostile import CHANNEL
 from tests.attacks.outside import Attack, nobody
@@ -121,6 +130,21 @@ async def test_words_on_the_standard_output(attack: Attack) -> None:
     assert await attack(code) == 1
 
 
+async def test_megabytes_are_taken_in_turns_with_everybody_else() -> None:
+    """Reports of blanks, each as large as a result: to read one takes the loop of all runs."""
+    reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+    report = b'{"kind": "progress", "value": 1}'.ljust(3_999_999) + b"\n"
+    for _ in range(9):
+        reader.feed_data(report)
+    reader.feed_data(FORGED.encode() + b"\n")
+    channel = Channel(reader, None)  # pyright: ignore[reportArgumentType] -- nobody answers
+    began = monotonic()
+
+    assert await outcome(channel, lambda _: None, nobody) == b'"forged"'
+    beyond = 36_000_000 - 2 * MAX_LINE_BYTES
+    assert monotonic() - began > 0.9 * beyond / BYTES_PER_SECOND
+
+
 async def test_silence(attack: Attack) -> None:
     """A process that closes its channel has no result."""
     with pytest.raises(ToolCrashed, match="ended without a result"):
@@ -170,3 +194,16 @@ async def test_sandboxes_beside_each_other(attack: Attack) -> None:
 
     # Bubblewrap's first process, and the tool's.
     assert several == [["1", "2"]] * 3
+
+
+async def test_a_call_ends_whoever_keeps_the_threads_of_the_loop(attack: Attack) -> None:
+    """What others do in threads keeps no result from its run."""
+    assert await attack("result = 1") == 1  # and its code is copied
+    over, loop = threading.Event(), asyncio.get_running_loop()
+    others = [loop.run_in_executor(None, over.wait) for _ in range(40)]  # it has 32 at most
+    calling = asyncio.create_task(attack("result = 2"))
+    ended, _ = await asyncio.wait({calling}, timeout=30)
+    over.set()
+    await asyncio.wait({calling, *others})
+
+    assert ended

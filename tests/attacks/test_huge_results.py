@@ -12,9 +12,11 @@ from holdfast import Risk, tool
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_VALUES
 from holdfast.contracts.calls import ArtifactRef, ToolInvocation, ToolSuccess
+from holdfast.contracts.errors import ToolCrashed, ToolError
 from holdfast.testing import call, calls
 from holdfast.tools import large_json, readings
 from holdfast.tools.artifacts import FileArtifacts, Part
+from holdfast.tools.execution import execute
 from holdfast.tools.large_json import MAX_INLINE_BYTES, has_readable_size, is_readable_json
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.schema import SchemaCheck
@@ -22,10 +24,11 @@ from holdfast.tools.tool import Tool
 from tests.attacks import hostile
 from tests.attacks.outside import Attack, nobody
 from tests.attacks.test_channel import says
-from tests.builders import admitted
+from tests.builders import admitted, an_invocation
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import scripted, told
+from tests.tools.sample_tools import secret_of
 
 MANY = MAX_JSON_VALUES + 1
 
@@ -48,6 +51,18 @@ async def fetch(values: int) -> JsonValue:
 def fetch_apart(values: int) -> JsonValue:
     """Return what somebody wrote, from a process."""
     return list[JsonValue]([0]) * values
+
+
+@tool(risk=Risk.READ_ONLY, max_retries=0)
+def refuse_at_length() -> None:
+    """Refuse, in more words than anybody reads."""
+    raise ToolError("not_found", "x" * 30_000_000, ("y" * 1_000,) * 10_000)
+
+
+@tool(risk=Risk.READ_ONLY, max_retries=0)
+def fail_at_length() -> None:
+    """Fail, in more words than anybody reads."""
+    raise RuntimeError("x" * 30_000_000)
 
 
 @tool(risk=Risk.READ_ONLY, max_retries=0)
@@ -205,18 +220,41 @@ async def test_no_mass_of_a_result_holds_a_run_up(runs: Runs) -> None:
         call("fetch_apart", values=MANY),
         call("run", code=f"result = [0] * {MANY}"),
         call("run", code=made_up(f"'[' + '0,' * {MANY} + '0]'")),
+        call("run", code="result = 'x' * 17_000_000"),
+        call("run", code="result = chr(34) * 6_000_000"),  # escaped twice on its way
     )
     async with runs.working(scripted([first, told], tools=(fetch, fetch_apart, hostile.run))):
         run = await runs.start("it")
         ended = await run.result()
         results = await run.results()
 
-    assert ended.answer == "fetch ok; fetch_apart ok; run ok; run ok"
+    assert ended.answer == "; ".join(("fetch ok", "fetch_apart ok", *["run ok"] * 4))
     for result in results:
         assert isinstance(result, ToolSuccess)
         assert (result.cut, result.data) == (True, None)
         assert "has more than 250,000 values or 16 MB" in result.summary
         assert result.summary.endswith("ask for less")
+
+
+async def test_no_mass_leaves_the_process_of_its_tool() -> None:
+    """The worker reads that the call is done, in a few bytes."""
+    request = an_invocation(arguments={"values": MANY})
+
+    said = await execute(fetch_apart, request, secret_of, lambda _: None, admitted)
+
+    assert len(said) < 10_000
+    assert not is_readable_json(said)
+
+
+async def test_no_words_of_an_error_are_endless() -> None:
+    """Nor does it read all that a tool says when it fails."""
+    with pytest.raises(ToolError) as refused:
+        await execute(refuse_at_length, an_invocation(), secret_of, lambda _: None, admitted)
+    with pytest.raises(ToolCrashed) as raised:
+        await execute(fail_at_length, an_invocation(), secret_of, lambda _: None, admitted)
+
+    assert len(refused.value.reason) == len(str(raised.value)) == 100_000
+    assert len(refused.value.next_valid_actions) == 10
 
 
 async def test_no_mass_hides_what_was_written(memory_runs: MemoryRuns, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from holdfast.contracts.errors import (
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.sandbox.messages import (
-    Done,
     EgressRequest,
     Job,
     Progress,
@@ -28,6 +27,7 @@ from holdfast.tools.sandbox.messages import (
     Ready,
     Refused,
     encode_line,
+    encode_result,
 )
 from holdfast.tools.tool import Tool, import_object
 
@@ -48,8 +48,11 @@ class _Worker:
         return json.loads(self._lines.readline())
 
     def send(self, message: object) -> None:
+        self.send_line(encode_line(message))
+
+    def send_line(self, line: bytes) -> None:
         with self._lock:
-            self._socket.sendall(encode_line(message))
+            self._socket.sendall(line)
 
     def ask(self, request: HttpRequest) -> HttpAnswer:
         with self._lock:
@@ -86,7 +89,7 @@ def serve(channel: int) -> None:
         if not isinstance(found, Tool):
             raise TypeError(f"{job.module}:{job.qualname} is no tool")
         values = found.bind(job.invocation.arguments, context)
-        worker.send(Done(found.json(_run_tool(found, values)).decode()))
+        worker.send_line(encode_result(found.json(_run_tool(found, values))))
     # Threads that a tool left behind don't keep its process.
     os._exit(0)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
-from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
+from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_TOOL_REASON_CHARS, TOO_DEEP_JSON
 from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import ToolError
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
@@ -111,3 +111,10 @@ FromSandbox: TypeAlias = Annotated[
 def encode_line(message: object) -> bytes:
     """Write a message down."""
     return to_json(message, bytes_mode="base64") + b"\n"
+
+
+def encode_result(content: bytes) -> bytes:
+    """Write down what a tool returned; of what no message may hold, that the call is done."""
+    line = b"" if len(content) > MAX_JSON_BYTES else encode_line(Done(content.decode()))
+    fits = 0 < len(line) <= MAX_JSON_BYTES
+    return line if fits else encode_line(Done(TOO_DEEP_JSON.decode()))

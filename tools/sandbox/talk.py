@@ -1,7 +1,9 @@
 """The worker's side of a call in a sandbox. Nothing that comes from there is believed."""
 
 import asyncio
+from asyncio import sleep
 from collections.abc import AsyncIterator, Awaitable, Callable
+from time import monotonic
 from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,6 +14,7 @@ from holdfast.contracts.errors import AnswerLost, ToolCrashed, ToolError
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.large_json import has_readable_size
+from holdfast.tools.network.pace import Rate
 from holdfast.tools.sandbox.messages import (
     Done,
     EgressRequest,
@@ -29,6 +32,12 @@ MAX_LINE_BYTES = MAX_JSON_BYTES
 
 MAX_MESSAGES = 10_000
 """Of one call."""
+
+BYTES_PER_SECOND = 8_000_000
+"""
+Bytes that a call may say, beyond the first, which are as many as two results: to read them takes
+the loop that all runs share.
+"""
 
 MAX_REPORT_BYTES = 10_000
 """Bytes of a report of progress: it goes out with every heartbeat."""
@@ -86,6 +95,7 @@ async def _answer(broker: Broker, request: HttpRequest) -> EgressResponse:
 
 
 async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
+    rate = Rate(BYTES_PER_SECOND, saved=2 * MAX_LINE_BYTES / BYTES_PER_SECOND)
     for _ in range(MAX_MESSAGES):
         try:
             said = await channel.reader.readuntil()
@@ -101,6 +111,10 @@ async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
             yield _MESSAGE.validate_json(said)
         except ValidationError:
             raise _build_protocol_error("a message can't be read") from None
+        now = monotonic()
+        wait = rate.missing(len(said), now)
+        rate.take(len(said), now)
+        await sleep(max(wait, 0.0))
     raise _build_protocol_error(f"it sent more than {MAX_MESSAGES:,} messages")
 
 
