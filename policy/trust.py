@@ -13,7 +13,7 @@ from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.signals import SignedSignal
-from holdfast.contracts.texts import BLANK
+from holdfast.contracts.texts import BLANK, to_nfkc
 
 LOCAL_ISSUER = "holdfast"
 """The issuer of tokens that people sign with a key of their own (`holdfast keys`)."""
@@ -84,8 +84,8 @@ def normalize_name(name: str) -> str:
     """Return what two names have in common that look the same: they count as one person."""
     shown = (letter for letter in name if letter not in BLANK)
     seen = (letter for letter in shown if letter.isspace() or not _is_control(letter))
-    folded = unicodedata.normalize("NFKC", "".join(seen)).casefold()
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
+    folded = to_nfkc("".join(seen)).casefold()
+    return " ".join(to_nfkc(folded).split())
 
 
 def _is_control(letter: str) -> bool:

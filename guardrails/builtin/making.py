@@ -1,9 +1,8 @@
 """What all built-in guardrails may be told, and how a text is looked at."""
 
-import asyncio
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints
 
 from pydantic import FiniteFloat
@@ -17,9 +16,12 @@ from holdfast.guardrails.definition import (
     build_spec,
     validate_settings,
 )
+from holdfast.tools.fair_threads import FairThreads
 
-MAX_INLINE_CHARS = 100_000
-"""Characters; looking at so many takes too long for the loop that all runs share."""
+MAX_INLINE_CHARS = 5_000
+"""Characters, of which some become eighteen: more takes too long for the loop of all runs."""
+
+_LOOKERS = FairThreads(2, "detect")
 
 Detection = TypeVar("Detection")
 FactoryParams = ParamSpec("FactoryParams")
@@ -75,8 +77,8 @@ def build_guardrail(
     return Guardrail(build_spec(wishes.get("name", name), layer, own), function)
 
 
-async def run_detector(text: str, look: Callable[[str], Detection]) -> Detection:
-    """Look at a text; at a long one beside the loop."""
+async def run_detector(run_id: str, text: str, look: Callable[[str], Detection]) -> Detection:
+    """Look at a text of a run; at a long one beside the loop."""
     if len(text) > MAX_INLINE_CHARS:
-        return await asyncio.to_thread(look, text)
+        return await _LOOKERS.run(run_id, partial(look, text))
     return look(text)

@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Mapping
 
+from holdfast.contracts.texts import to_nfkc
+
 _FOREIGN = "авекмнорстухіјѕԁԛԝһ" + "αεικνορτυχ"
 _LATIN = "abekmhopctyxijsdqwh" + "aeikvoptux"
 _SLASHES = {"\u2215": "/", "\u2044": "/", "\u29f8": "/", "\u29f5": "\\", "\u2216": "\\"}
@@ -43,21 +45,17 @@ _WORDS: Mapping[str, str] = {
 
 def strip_invisible(text: str) -> str:
     """Return a text in the compatibility form of Unicode (NFKC), without what nobody sees."""
-    return _translate(_to_nfkc(text), _UNSEEN)
+    return _translate(to_nfkc(text), _UNSEEN)
 
 
 def normalize_slashes(text: str) -> str:
     """Return a text as it is seen, with a slash for whatever looks like one."""
-    return _translate(_to_nfkc(text), _PATHS)
+    return _translate(to_nfkc(text), _PATHS)
 
 
 def fold_confusables(text: str) -> str:
     """Return a text in small letters, without accents, and Latin letters for their lookalikes."""
-    return _translate(_to_nfkc(text).lower(), _WORDS)
-
-
-def _to_nfkc(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return _translate(to_nfkc(text).lower(), _WORDS)
 
 
 def _translate(text: str, table: Mapping[str, str]) -> str:

@@ -1,14 +1,17 @@
 """Attack: text that a backtracking pattern would read for minutes or days."""
 
 from collections.abc import Callable
-from threading import get_ident
-from time import process_time
+from itertools import pairwise
+from threading import Event, Thread, get_ident
+from time import perf_counter, process_time
+from unicodedata import normalize
 
 import pytest
 
 from holdfast import App, ChatServer
 from holdfast.contracts.errors import AppError
-from holdfast.guardrails.builtin import shape, spec_compliance
+from holdfast.contracts.texts import to_nfkc
+from holdfast.guardrails.builtin import injection_detection, shape, spec_compliance, texts
 from holdfast.guardrails.detectors.code_blocks import Block, find_blocks
 from holdfast.guardrails.detectors.destruction import is_destructive
 from holdfast.guardrails.detectors.injection import find_injection
@@ -16,8 +19,10 @@ from holdfast.guardrails.detectors.personal import find_pii
 from holdfast.guardrails.detectors.scope import find_paths
 from holdfast.guardrails.detectors.secrets import find_assigned_secrets
 from holdfast.policy.project_sections import parse_sections
+from holdfast.policy.trust import normalize_name
+from holdfast.tools.egress.allowlists import parse_origin
 from holdfast.tools.schema import SchemaCheck
-from tests.activities.looking import answer, looked
+from tests.activities.looking import answer, goal, looked
 
 READERS: dict[str, Callable[[str], object]] = {
     "paths": lambda text: list(find_paths(text)),
@@ -26,6 +31,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "sections": parse_sections,
     "personal data": lambda text: list(find_pii(text)),
     "destruction": is_destructive,
+    "addresses": lambda text: parse_origin(f"http://{text}"),
+    "people": normalize_name,
 }
 
 
@@ -38,6 +45,8 @@ READERS: dict[str, Callable[[str], object]] = {
         pytest.param("\"'`" * 50_000, id="quotes"),
         pytest.param("\\u0041" * 50_000, id="escapes"),
         pytest.param("# Test\n\n- a" + "\u00a0" * 50_000 + "x`b`", id="blanks"),
+        pytest.param("\u0301\u0316" * 50_000, id="marks"),
+        pytest.param("\uff9e\u0301" * 50_000, id="marks of their own"),
     ],
 )
 @pytest.mark.slow
@@ -46,7 +55,42 @@ def test_a_text_is_read_in_time(reader: str, text: str) -> None:
     began = process_time()
     READERS[reader](text)
 
-    assert process_time() - began < 10  # backtracking, signs alone take minutes
+    assert process_time() - began < 10  # backtracking, signs alone take minutes, and so do marks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text", ["\u0301\u0316" * 20_000, "\ufdfa" * 20_000], ids=["marks", "words"]
+)
+def test_nobody_waits_while_a_text_is_normalized(text: str) -> None:
+    """Python does it in one go, in which no other thread of the process has its turn."""
+    turns: list[float] = []
+    done = Event()
+
+    def wait() -> None:
+        while not done.wait(0.01):
+            turns.append(perf_counter())
+
+    other = Thread(target=wait)
+    other.start()
+    to_nfkc(text)
+    done.set()
+    other.join()
+
+    assert len(turns) > 1
+    assert (
+        max(later - one for one, later in pairwise(turns)) < 1
+    )  # in one go, marks alone take two
+
+
+@pytest.mark.parametrize(
+    "text", ["\u0301\u0316", "e\u0301", "\u1100\u1161\u11a8", "ｶﾞ", "ﬁ①", "á\u0316 "]
+)
+def test_a_text_is_normalized_as_if_in_one_go(text: str) -> None:
+    """It is cut between letters: what is put together stays so."""
+    for begin in range(10):
+        said = "x" * begin + f"{text}, " * 500
+        assert to_nfkc(said) == normalize("NFKC", said)
 
 
 @pytest.mark.slow
@@ -57,6 +101,22 @@ def test_blocks_of_code_are_found_in_time() -> None:
 
     assert found == []
     assert process_time() - began < 3  # links alone took ten
+
+
+@pytest.mark.parametrize(("letters", "beside"), [(5_000, False), (5_001, True)])
+async def test_a_long_text_is_looked_at_beside_the_loop(
+    monkeypatch: pytest.MonkeyPatch, letters: int, *, beside: bool
+) -> None:
+    """One letter may become eighteen: a hundred thousand of them take a second."""
+    threads: list[int] = []
+
+    def find(_: str) -> None:
+        threads.append(get_ident())
+
+    monkeypatch.setattr(texts, "find_injection", find)
+    await looked(injection_detection(), goal("\ufdfa" * letters))
+
+    assert [one != get_ident() for one in threads] == [beside]
 
 
 @pytest.mark.parametrize(("text", "looks"), [("1) a\n", 0), ("```\n{}\n```\n", 1)])

@@ -63,6 +63,8 @@ def test_a_command_is_listed_by_its_first_words(
         ("http://example.com ", None),
         ("http://exämple.com", None),
         ("http://\uff45xample.com", None),
+        ("http://\u212a.example", None),
+        ("http\u017f://a.example", None),
         ("http://example%2ecom/", None),
         ("http://a..b/", None),
         ("http://.a/", None),
