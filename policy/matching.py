@@ -104,9 +104,10 @@ def find_governing_rule(
 
     A condition that can't be evaluated never opens anything, whatever a model puts into the
     arguments: a rule that lets calls run doesn't fit then, a rule that denies does. One that needs
-    a person holds where what follows would let the call run without one. Where something else
-    follows, the call is denied: nobody can say what it takes. So is one that would run without a
-    person only because what a rule rests on, by which it wouldn't, doesn't stand any more.
+    a person holds where what follows would let the call run without one, and one that keeps it in
+    the sandbox where it would run outside. Where something else follows, the call is denied:
+    nobody can say what it takes. So is one that would run without a person, or outside of the
+    sandbox, only because what a rule rests on, by which it wouldn't, doesn't stand any more.
     """
     doubtful, lapsed = list[MatchedRule](), list[PolicyRule]()
     for rule in _select_candidates(_find_candidates(case, policy).ordered, case):
@@ -118,7 +119,7 @@ def find_governing_rule(
             following = _Outcome.of(rule)
             freed = _deny_freed_call(lapsed, following)
             return freed or _resolve_doubtful_rules(doubtful, following) or found
-        if doubt and rule.effect not in ALLOWING_EFFECTS:
+        if doubt and _holds_back(rule, case):
             doubtful.append(found)
         if _lacks_only_authority(found, case):
             lapsed.append(rule)
@@ -128,22 +129,29 @@ def find_governing_rule(
     return _deny_freed_call(lapsed, following) or _resolve_doubtful_rules(doubtful, following)
 
 
+def _holds_back(rule: PolicyRule, case: CallContext) -> bool:
+    """Whether a call may do less by a rule than without: a person is asked, or it is confined."""
+    confines = rule.effect == "sandbox" and not case.runs_in_sandbox
+    return confines or rule.effect not in ALLOWING_EFFECTS
+
+
 def _lacks_only_authority(found: MatchedRule, case: CallContext) -> bool:
-    """Whether a rule that lets nothing run by itself would fit, but for what it rests on."""
+    """Whether a rule that holds a call back would fit, but for what it rests on."""
     rule, fit = found.rule, found.fit
-    if rule.effect in ALLOWING_EFFECTS or (fit.kind, fit.detail) != ("differs", "authority"):
+    if not _holds_back(rule, case) or (fit.kind, fit.detail) != ("differs", "authority"):
         return False
     return match_rule(rule._replace(authority=""), case).kind in {"fits", "doubt"}
 
 
 def _deny_freed_call(lapsed: list[PolicyRule], following: "_Outcome") -> MatchedRule | None:
-    """Deny what would run without a person only because rules have lapsed."""
-    if not lapsed or following.effect not in ALLOWING_EFFECTS:
+    """Deny what would run without a person, or outside of the sandbox, as rules have lapsed."""
+    rule = next((one for one in lapsed if following.frees_from(one)), None)
+    if rule is None:
         return None
-    rule = lapsed[0]
+    how = "outside of the sandbox" if rule.effect == "sandbox" else "unasked"
     reason = (
         f"rule {rule.id!r} rests on authority {rule.authority!r}, which doesn't stand: without "
-        "it the call would run unasked"
+        f"it the call would run {how}"
     )
     return MatchedRule(rule._replace(effect="deny", reason=reason), _FITS)
 
@@ -159,11 +167,21 @@ class _Outcome(NamedTuple):
     def of(cls, rule: PolicyRule) -> Self:
         return cls(rule.effect, rule.requirement, rule.grant)
 
+    def frees_from(self, rule: PolicyRule) -> bool:
+        """Whether a call runs by this though a rule that holds it back wouldn't have let it."""
+        if rule.effect == "sandbox":
+            return self.effect == "allow"
+        return self.effect in ALLOWING_EFFECTS
+
 
 def _resolve_doubtful_rules(
     doubtful: list[MatchedRule], following: _Outcome
 ) -> MatchedRule | None:
     """Return what rules in doubt make of what follows them; null where it comes to the same."""
+    # One that confines makes nothing of what is confined, or asked about, anyway.
+    doubtful = [
+        one for one in doubtful if one.rule.effect != "sandbox" or following.frees_from(one.rule)
+    ]
     if not doubtful:
         return None
     first = doubtful[0]

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.activities.authority.authorities import AuthorityFile
 from holdfast.activities.authority.basis import Basis
-from holdfast.contracts.decisions import Allow, RunInSandbox
+from holdfast.contracts.decisions import Allow, Deny, RunInSandbox
 from holdfast.contracts.errors import PolicyRefused
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
 from holdfast.policy.document import parse_authorities, parse_policy
@@ -205,6 +205,33 @@ def test_an_authority_that_ends_opens_nothing(
     by_class = "risk:write_internal" if risk == "write_internal" else "policy:asks"
     assert decision.rule == (ends_as or by_class)
     assert not isinstance(decision, Allow | RunInSandbox)
+
+
+@pytest.mark.parametrize(
+    ("following", "ends_as", "verdict"),
+    [
+        ("allow", "policy:confines", "deny"),
+        ("", "policy:confines", "deny"),
+        ("sandbox", "policy:r", "run_in_sandbox"),
+        ("approve", "policy:r", "approval_required"),
+    ],
+)
+def test_an_authority_that_ends_lets_nothing_out_of_the_sandbox(
+    following: str, ends_as: str, verdict: str
+) -> None:
+    """What it kept there doesn't run outside behind it, by another rule or by its class."""
+    # BY-74
+    confines = "{id: confines, effect: sandbox, match: {tools: [write]}, authority: autumn}"
+    then = following and f"{{id: r, effect: {following}, match: {{tools: [write]}}}}"
+    listed = "\n".join(f"  - {one}" for one in (confines, then) if one)
+    policy = parse_policy(f"version: 1\nauthorities: a.yaml\nrules:\n{listed}\n")
+    contract = a_contract("write", risk="write_local", side_effect="local")
+    boxed = a_contract("write", risk="write_local", side_effect="local", sandboxed=True)
+    decision = decide(CALL, contract, some_facts(authorities=()), policy)
+
+    assert (decision.rule, decision.verdict) == (ends_as, verdict)
+    assert verdict != "deny" or "outside of the sandbox" in decision.reason
+    assert not isinstance(decide(CALL, boxed, some_facts(authorities=()), policy), Deny)
 
 
 async def test_a_draft_rests_on_what_its_call_rests_on(

@@ -303,8 +303,55 @@ def test_a_free_class_is_not_freed_by_a_broken_condition() -> None:
 
 def test_a_free_class_stays_with_its_default() -> None:
     """A rule that would open, and of which nobody can say whether it does, changes nothing."""
-    policy = a_policy("{id: r, effect: sandbox, when: args.amount > 100}")
+    policy = a_policy("{id: r, effect: allow, when: args.amount > 100}")
 
     assert decide(a_call(amount=2**70), a_contract(), some_facts(), policy).rule == (
         "risk:read_only"
     )
+
+
+@pytest.mark.parametrize("arguments", UNSURE, ids=lambda given: ascii(given)[:30])
+@pytest.mark.parametrize("following", ["", "{id: r1, effect: allow, match: {tools: [write]}}"])
+def test_no_odd_arguments_lead_out_of_the_sandbox(following: str, arguments: JsonObject) -> None:
+    """A call that a rule confines stays confined where nobody can say whether that rule fits."""
+    confined = '{id: r0, effect: sandbox, when: "args.amount > 3"}'
+    policy = a_policy(*filter(None, (confined, following)))
+    contract = a_contract("write", risk="write_local", side_effect="local")
+    boxed = a_contract("write", risk="write_local", side_effect="local", sandboxed=True)
+    call = ToolCall(call_id="c1", name="write", arguments=arguments)
+    plain = ToolCall(call_id="c1", name="write", arguments={"amount": 1})
+
+    decision = decide(call, contract, some_facts(), policy)
+
+    assert (decision.verdict, decision.rule) == ("run_in_sandbox", "policy:r0")
+    assert "can't be evaluated" in decision.reason
+    assert decide(plain, contract, some_facts(), policy).verdict == "allow"
+    assert decide(call, contract, some_facts(sandbox=False), policy).rule == "no-sandbox"
+    # What never leaves it is governed by what follows, as before.
+    assert decide(call, boxed, some_facts(), policy).rule != "policy:r0"
+
+
+@pytest.mark.parametrize(
+    ("rules", "decided"),
+    [
+        pytest.param(["sandbox {}", "approve all"], "policy:r1", id="approved"),
+        pytest.param(["sandbox {}", "sandbox all"], "policy:r1", id="confined"),
+        pytest.param(["sandbox {}", "deny all"], "policy:r1", id="denied"),
+        pytest.param(["allow {}", "sandbox {}", "allow all"], "policy:r1", id="opened before"),
+        pytest.param(["approve {}", "sandbox {}", "sandbox all"], "policy:r0", id="asked"),
+        pytest.param(["approve {}", "sandbox {}", "allow all"], "deny", id="one of two"),
+    ],
+)
+def test_a_doubtful_sandbox_before_others(rules: list[str], decided: str) -> None:
+    """It holds before what would lead out of it, and says nothing of anything else."""
+    # BY-15
+    written: list[str] = []
+    for number, entry in enumerate(rules):
+        effect, scope = entry.split()
+        place = 'when: "args.amount > 3"' if scope == "{}" else "match: {tools: [write]}"
+        written.append(f"{{id: r{number}, effect: {effect}, {place}}}")
+    call = ToolCall(call_id="c1", name="write", arguments={"amount": 2**70})
+
+    decision = decide(call, CONTRACT, some_facts(), a_policy(*written))
+
+    assert decided in {decision.rule, decision.verdict}
