@@ -128,6 +128,10 @@ class MessageRefused(Contract):
         """Return the event for so many."""
         return self.model_copy(update={"count": count})
 
+    def with_another(self) -> Self:
+        """Return the event for one more, that says something else: which they are isn't told."""
+        return self.model_copy(update={"digest": "", "count": self.count + 1})
+
 
 JournalEvent: TypeAlias = Annotated[
     RequestOpened

@@ -152,15 +152,23 @@ def record_refusal(
 
 
 def tell_refusal(state: RunState, refused: MessageRefused) -> RunState:
-    """Tell of a message that changed nothing; of many that say the same at once, in one event."""
-    last = state.journal[-1] if state.journal else None
+    """
+    Tell of a message that changed nothing; of many that say the same at once, in one event.
+
+    Of more than are told one by one the last event says how many there were.
+    """
+    journal, last = state.journal, state.journal[-1] if state.journal else None
     if isinstance(last, MessageRefused) and last.with_(count=1) == refused:
         again = last.with_(count=last.count + 1)
-        return state.with_(journal=(*state.journal[:-1], again))
-    told = sum(isinstance(event, MessageRefused) for event in state.journal)
-    if told == KEEP_LAST_REFUSALS:
+        return state.with_(journal=(*journal[:-1], again))
+    told = [(at, one) for at, one in enumerate(journal) if isinstance(one, MessageRefused)]
+    if len(told) != KEEP_LAST_REFUSALS:
+        return state.with_(journal=(*journal, refused))
+    alike = [(at, one) for at, one in told if one.signal == refused.signal]
+    if not alike:
         return state
-    return state.with_(journal=(*state.journal, refused))
+    at, one = alike[-1]
+    return state.with_(journal=(*journal[:at], one.with_another(), *journal[at + 1 :]))
 
 
 _SIGNALS = {ApprovalSignal: "approval", AnswerSignal: "answer", ResolutionSignal: "resolution"}

@@ -207,7 +207,7 @@ def _find_layer(run: Trace, name: str) -> Layer | None:
 
 def tell_message(said: MessageTrace) -> Iterator[Told]:
     """Tell what a person said to the run, or that it changed nothing."""
-    if said.accepted:
+    if said.accepted is not False:  # of what a part judges nothing is known here
         if said.signal not in RELAYED_SIGNALS:
             yield EventType.NOTE, Noted(event=said.signal, text=said.text, by=said.author)
         return

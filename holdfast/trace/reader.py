@@ -98,6 +98,7 @@ class TraceReader:
         arguments = started.input.payloads
         trace.run_id = started.workflow_id
         trace.first_execution = started.first_execution_run_id
+        trace.whole = started.parent_workflow_execution.workflow_id
         trace.started_at = read_time(event)
         if (given := decode(arguments, RunInput)) is not None:
             trace.brief, trace.goal = given, given.input or ""

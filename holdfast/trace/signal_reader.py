@@ -84,9 +84,7 @@ class SignalReader:
                 said = replace(said, text=message.text, sender=message.by or "")
                 self._queue_message(said, message.request_id)
             case ResolutionSignal() as message:
-                budget = message.budget if message.action == "extend" else None
-                said = replace(said, text=message.action, budget=budget, sender=message.by or "")
-                self._queue_message(said, message.request_id, message.guidance)
+                self._read_resolution(said, message)
             case ControlSignal() as message:
                 said = replace(said, text=message.words, sender=message.by or "")
                 self._hear_control(replace(said, reason=message.why), values)
@@ -100,8 +98,25 @@ class SignalReader:
                 self._relay(message)
                 self._hear_control(said, values)
             case ForwardedSignal() as message:
-                signal, payload = messages.unwrap(message)
-                self._read_message(replace(said, signal=signal), [RawValue(payload)])
+                self._read_forwarded(said, message)
+
+    def _read_resolution(self, said: MessageTrace, message: ResolutionSignal) -> None:
+        """Take how a run goes on; a part has refused words for its model before it judged them."""
+        budget = message.budget if message.action == "extend" else None
+        said = replace(said, text=message.action, budget=budget, sender=message.by or "")
+        whole = self._trace.whole
+        if whole and messages.has_guidance(message):
+            self._trace.refuse(said.refuse(messages.refer_to_whole(whole), "unreadable"))
+        else:
+            self._queue_message(said, message.request_id, message.guidance)
+
+    def _read_forwarded(self, said: MessageTrace, message: ForwardedSignal) -> None:
+        """Take what came through the whole; a run that is no part takes nothing of the kind."""
+        if self._trace.whole:
+            signal, payload = messages.unwrap(message)
+            self._read_message(replace(said, signal=signal), [RawValue(payload)])
+        else:
+            self._trace.refuse(said.refuse(messages.FOR_NO_OTHER, "unreadable"))
 
     def _relay(self, message: RequestsSignal | VerdictSignal) -> None:
         """Keep what waits for people in a run that works for this one."""
@@ -144,7 +159,7 @@ class SignalReader:
     ) -> None:
         said = replace(said, request_id=request_id, reason=reason or "")
         if "/" in request_id:  # a part of the run judges it
-            self._trace.add(replace(said, accepted=True))
+            self._trace.add(said)
         else:
             self._trace.unjudged.append(said)
 

@@ -49,14 +49,15 @@ class Trace:
     A run, from its start to its end or to now; what is read further changes it.
 
     `run_id` is the workflow id; `first_execution` stays the same when the run continues as a new
-    execution. A session answers one message after the other. `brief`, `agent` and `result` are
-    null where history doesn't hold them in a form that this release reads. `failure` says why a
-    run has no result. `budgets` are what changed the limits of the agent, in their order,
-    `approaches` those that failed. `flood` are refused messages beyond those that anybody would
-    read one by one. `holds` are the words by which the run is held or goes on, by the places of
-    their entries: `suspend`, `resume`, or `held` from a part, which is named. They count from when
-    they are heard; what is refused later never did. `relays` are the ids of requests that wait in
-    runs that work for this one. With a `provider_wait` it asks its last model again later.
+    execution. A session answers one message after the other, a part works for its `whole`.
+    `brief`, `agent` and `result` are null where history doesn't hold them in a form that this
+    release reads. `failure` says why a run has no result. `budgets` are what changed the limits of
+    the agent, in their order, `approaches` those that failed. `flood` are refused messages beyond
+    those that anybody would read one by one. `holds` are the words by which the run is held or
+    goes on, by the places of their entries: `suspend`, `resume`, or `held` from a part, which is
+    named. They count from when they are heard; what is refused later never did. `relays` are the
+    ids of requests that wait in runs that work for this one. With a `provider_wait` it asks its
+    last model again later.
     `changed` are the places of entries, each as often as the entry was new or other than before:
     whoever watches goes on behind what they have seen.
     """
@@ -65,6 +66,7 @@ class Trace:
     first_execution: str = ""
     executions: int = 0
     is_session: bool = False
+    whole: str = ""
     started_at: datetime = _UNKNOWN
     ended_at: datetime | None = None
     ended: TraceStatus | None = None

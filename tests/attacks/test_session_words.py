@@ -19,6 +19,7 @@ from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.contracts.signals import CloseSignal
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
+from holdfast.run import verdicts
 from holdfast.run.sessions import messages
 from holdfast.run.transcript import halt
 from holdfast.settings import Settings
@@ -200,3 +201,22 @@ async def test_who_may_not_open_a_session_replaces_none(
         answer = await talk.exchange("m-2", "two")
 
     assert answer == "one + two"
+
+
+def test_a_flood_of_different_words_is_told_as_refused() -> None:
+    """A run tells of twenty one by one; the others are no more shown as taken for that."""
+    # T-16
+    history, state = Written(), a_state()
+    said: list[JsonObject] = [{"text": f"word {number}"} for number in range(250)]
+    for number, words in enumerate(said):
+        history.said("steer", words)
+        if number >= 100:
+            told = MessageRefused(
+                signal="steer", digest=digest(words), reason=f"{number} wait", code="full"
+            )
+            state = verdicts.tell_refusal(state, told)
+    history.tells(*state.journal)
+    taken = [one.accepted for one in read(history).messages]
+
+    assert len(state.journal) == verdicts.KEEP_LAST_REFUSALS
+    assert taken == [True] * 100 + [False] * 150

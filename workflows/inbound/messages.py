@@ -23,7 +23,13 @@ from holdfast.contracts.sessions.messages import (
     MessageSignal,
     SessionInput,
 )
-from holdfast.contracts.signals import RUN_SIGNALS, CloseSignal, RunSignal, SuspensionSignal
+from holdfast.contracts.signals import (
+    RUN_SIGNALS,
+    CloseSignal,
+    ResolutionSignal,
+    RunSignal,
+    SuspensionSignal,
+)
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.run.summaries import describe_validation_error
@@ -49,6 +55,9 @@ SESSION_SIGNALS: Mapping[str, type[AnySignal]] = {
 
 UPDATES = {"decide": "approval", "send": "message"}
 """What an update is called as a signal."""
+
+FOR_NO_OTHER = "this run works for no other"
+"""Why a run that nobody else has takes nothing that is forwarded."""
 
 _MAY_BE_EMPTY = (SuspensionSignal, CloseSignal)
 
@@ -94,6 +103,16 @@ def _require_distinct(fields: Sequence[tuple[str, JsonValue]]) -> dict[str, Json
         return found
     ((twice, _),) = Counter(name for name, _ in fields).most_common(1)
     raise InvalidInput(f"{shorten(twice)!r} stands in it more than once")
+
+
+def has_guidance(message: ResolutionSignal) -> bool:
+    """Whether a model is to read what somebody says who lets a run go on."""
+    return message.guidance is not None and message.action != "abort"
+
+
+def refer_to_whole(run_id: str) -> str:
+    """Say whom words for a model are for that came to a part of a run, which takes none."""
+    return f"this is a part of run {run_id}: say it to that one"
 
 
 def unwrap(message: ForwardedSignal) -> tuple[str, Payload]:

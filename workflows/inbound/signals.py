@@ -108,7 +108,7 @@ class SignalHandler:
         match messages.read(inbound.signal, inbound.payloads, known):
             case messages.UnreadableMessage(reason):
                 return self._refuse(inbound, reason)
-            case ResolutionSignal(by=by) as message if _has_guidance(message) and (
+            case ResolutionSignal(by=by) as message if messages.has_guidance(message) and (
                 deaf := _find_part_refusal()
             ):
                 return self._refuse(inbound, *deaf, sender=by or "")
@@ -149,7 +149,7 @@ class SignalHandler:
                     return self._refuse_relative(inbound, "verdict", why)
             case ForwardedSignal():
                 if workflow.info().parent is None:
-                    return self._refuse(inbound, "this run works for no other")
+                    return self._refuse(inbound, messages.FOR_NO_OTHER)
                 inbound.signal, payload = messages.unwrap(told)
                 inbound.payloads = (RawValue(payload),)
                 inbound.forward_id = told.forward_id
@@ -327,12 +327,7 @@ def _find_part_refusal() -> tuple[str, OutcomeCode] | None:
     whole = workflow.info().parent
     if whole is None:
         return None
-    return f"this is a part of run {whole.workflow_id}: say it to that one", "unreadable"
-
-
-def _has_guidance(message: ResolutionSignal) -> bool:
-    """Whether a model is to read what somebody says who lets a run go on."""
-    return message.guidance is not None and message.action != "abort"
+    return messages.refer_to_whole(whole.workflow_id), "unreadable"
 
 
 async def end_workflow_task(run_id: str, summary: str = "messages judged") -> None:
