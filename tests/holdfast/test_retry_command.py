@@ -12,6 +12,7 @@ from holdfast import Agent, App, worker
 from holdfast.contracts.errors import ModelRejected
 from holdfast.contracts.run import TASK_QUEUE
 from holdfast.contracts.transcript import UserTurn
+from holdfast.settings import Settings
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.holdfast.commands import Ended, holdfast
 from tests.sample import TOOLS
@@ -98,6 +99,21 @@ async def test_each_retry_has_the_next_free_number(client: Client, name: str) ->
     assert ended.code == 1
     assert fourth.out == f"{name}-retry-3\n"
     assert taken.err.startswith(f"holdfast: there is a run {name!r} already: ")
+
+
+@pytest.mark.parametrize("again", [("retry",), ("requeue",), ("fork", "--at", "1")])
+async def test_who_tries_a_run_again_is_its_requester(
+    client: Client, name: str, again: tuple[str, ...]
+) -> None:
+    """As whoever starts one is: with nobody named they could approve what they have asked for."""
+    # BY-16 BY-64
+    command, *options = again
+    async with working(client):
+        await holdfast("run", "adder", "fail always", "--id", name, "--actor", "dana")
+        await holdfast(command, name, *options, "--id", f"{name}-again")
+        shown = await holdfast("show", f"{name}-again", "--json")
+
+    assert shown.json["actor"] == Settings.load().user
 
 
 async def test_two_who_try_a_run_again_start_one(client: Client, name: str) -> None:
