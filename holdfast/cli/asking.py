@@ -235,7 +235,8 @@ class ApprovalPrompt:
     def _tell_command(self, words: str, request: Request) -> None:
         """Say how a request is decided elsewhere, in a line that no terminal breaks for us."""
         command = request_details.command(self._run.id, request)
-        self._out.line(f"{words}: {command}", "dim", hang=None)
+        hang = request_details.find_hang(self._run.id, request)
+        self._out.line(f"{words}: {command}", "dim", hang=hang)
 
     def _say(self, text: str) -> None:
         self._out.line(text, "dim")

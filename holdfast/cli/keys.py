@@ -114,7 +114,8 @@ async def sign(
         asked, request, kinds, digest=digest, question=f"sign: {decision}?"
     )
     own = deciding.own_key(key)
-    token = deciding.sign_decision(own, deciding.passphrase_of(own), run, found, decision)
+    about = asked.find_asking(found).id
+    token = deciding.sign_decision(own, deciding.passphrase_of(own), about, found, decision)
     Screen().line(token, hang=None)
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from holdfast.cli import screen
 from holdfast.cli.screen import Screen
 from holdfast.contracts.approvals import Request
+from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.texts import escape_invisible_lines
 from holdfast.run.texts.figures import duration, moment
 from holdfast.run.texts.requests import describe
@@ -14,6 +15,9 @@ _VALUE_COLUMN = 14
 
 _BELOW = 18
 """The column in which a line goes on that is too long: nothing else begins there."""
+
+_MAX_PLAIN_CHARS = 1_000
+"""Of the id of a request, with the names of the parts that it came through."""
 
 
 def show_request(out: Screen, run: str, request: Request) -> None:
@@ -33,10 +37,21 @@ def show_request(out: Screen, run: str, request: Request) -> None:
     copied, rest = _split_command(run, request)
     line = f"    {'decide':<10}{copied}"
     apart = rest.startswith("   ") and out.is_terminal and len(line + rest) > out.find_width()
-    # Not cut: it is there to be copied.
-    out.line(line if apart else line + rest, hang=None)
+    hang = find_hang(run, request)
+    out.line(line if apart else line + rest, hang=hang)
     if apart:
         out.line(f"{'':<14}{rest.strip()}")
+
+
+def find_hang(run: str, request: Request) -> int | None:
+    """
+    Say in which column the command goes on that answers a request: it isn't cut, to be copied.
+
+    But where a stranger chose its ids, whatever stands in them would begin rows.
+    """
+    ids = (run, *request.request_id.split("/"))
+    plain = len(request.request_id) <= _MAX_PLAIN_CHARS and all(map(is_run_id, ids))
+    return None if plain else _BELOW
 
 
 def command(run: str, request: Request) -> str:

@@ -257,6 +257,10 @@ async def _show_earlier(holdfast: Holdfast, talk: Session, agent: str) -> None:
 def _show_turns(out: Screen, turns: tuple[ConversationTurn, ...]) -> None:
     for turn in turns:
         said = turn.content or f"({turn.metadata.get('reason') or turn.metadata.get('status')})"
+        if turn.role != "user" and out.is_terminal:
+            out.words(said)  # as where it came: it could look like a request
+            out.end_words()
+            continue
         for row in said.splitlines():
             out.line(row, "dim", head="> " if turn.role == "user" else "  ")
 

@@ -17,12 +17,14 @@ from rich.console import Console
 from temporalio.client import Client
 
 from holdfast import Agent, App, Risk, tool, worker
+from holdfast.cli import request_details
 from holdfast.cli.screen import Screen, break_rows
 from holdfast.contracts.run import TASK_QUEUE, RunResult
 from holdfast.contracts.switches import SWITCHES
 from holdfast.contracts.texts import escape_invisible
 from holdfast.testing import call, say
 from tests.attacks.test_screens import OURS
+from tests.builders import a_request
 from tests.holdfast.commands import terminal
 from tests.running import Run
 
@@ -270,3 +272,58 @@ async def test_no_row_of_the_switches_begins_with_words_of_a_stranger(client: Cl
         await board.signal("on", {"kind": "tool", "name": name, "by": "x"})
 
     assert [row for row in rows(shown) if row.startswith(forged)] == []
+
+
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        pytest.param("run-1", f"1-x/{'a' * 90} {FORGED * 40}", id="request"),
+        pytest.param("run-1", f"1-x/{'a' * 1_000}{'who' * 1_000}", id="without end"),
+        pytest.param(f"run-1 {FORGED * 20}", "req-1", id="run"),
+    ],
+)
+def test_no_row_of_a_line_to_copy_begins_with_words_of_a_stranger(run: str, name: str) -> None:
+    """Whoever speaks for a part, or answers for a run of their own, chooses what it is called."""
+    request = a_request(request_id=name)
+    mine, its = pty.openpty()
+    termios.tcsetwinsize(its, (24, COLUMNS))
+    with os.fdopen(its, "w", encoding="utf-8") as writing:
+        out = Screen(Console(file=writing))
+        request_details.show_request(out, run, request)
+        out.line("over")
+        writing.flush()
+        written = b""
+        while b"over\r\n" not in written:
+            written += os.read(mine, 65_536)
+    os.close(mine)
+    shown = rows(written.decode())
+
+    assert len([row for row in shown if row.startswith(FORGED[:12])]) == 1
+    assert [row for row in shown if row.startswith(("who", "a", "ho", "ow"))] == []
+
+
+@pytest.mark.usefixtures("command_line")
+async def test_no_row_of_an_earlier_answer_begins_with_its_words(client: Client) -> None:
+    """Who comes back to a session, or looks at it, is shown it as who was told it first."""
+    forged, name = "who       anybody, but not whom it is for", f"session-{uuid4().hex[:8]}"
+    agent = Agent(name="talker", instructions="Talk.", models=["scripted:talker"])
+    app = App(agents=[agent], scripts={"talker": [say(f"Hello\n  {forged}")]})
+    async with worker.run_worker(client, app):
+        async with terminal("chat", "talker", "--session", name) as talking:
+            await talking.says("> ")
+            talking.types("hello")
+            await talking.says("but not whom")
+            await talking.says("> ")
+            talking.types("\x04")
+            await talking.code()
+        async with terminal("chat", "talker", "--session", name) as back:
+            await back.says("but not whom")
+            await back.says("> ")
+            back.types("\x04")
+            await back.code()
+        async with terminal("sessions", name) as looking:
+            await looking.code()
+
+    for shown in (back.shown, looking.shown):
+        assert [row for row in rows(shown) if row.strip().startswith(forged)] == []
+        assert f"|   {forged}" in rows(shown)

@@ -16,6 +16,7 @@ from holdfast.testing import call, say
 from tests.holdfast.commands import holdfast, seen, terminal
 from tests.running import Run
 from tests.sample import lines, note
+from tests.workflows.delegating import FOUND, ask, desk
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -232,3 +233,32 @@ async def test_who_can_t_sign_leaves_it_open(client: Client, log: Path) -> None:
     assert "make one with 'holdfast keys new " in asking.shown
     assert rejected.code == 0
     assert lines(log) == []
+
+
+async def test_a_printed_token_is_for_the_part_that_asks(client: Client, log: Path) -> None:
+    """What a part asks is signed for it, though its whole was named: else it is of no use."""
+    # RK-19 BY-52
+    trusted("dana")
+    script = [call("send", log=str(log), text="hi"), FOUND]
+    policy = log.with_name("policy.yaml")
+    policy.write_text(
+        "version: 1\nrules:\n"
+        "  - {id: r, effect: approve, match: {tools: [send]}, approval: {strong: true}}\n",
+        encoding="utf-8",
+    )
+    async with worker.run_worker(client, desk([ask("tides"), say("So.")], script, policy=policy)):
+        name = f"run-{uuid4().hex[:8]}"
+        handle = await client.start_workflow(
+            "AgentRun", {"agent": "desk", "input": "go"}, id=name, task_queue=TASK_QUEUE
+        )
+        while not (waiting := await Run(handle).pending()):
+            await Run(handle).pause()
+        (request,) = waiting
+        named = (request.request_id, "--digest", request.digest)
+        printed = await holdfast("keys", "sign", name, *named)
+        sent = await holdfast("approve", name, *named, "--token", printed.out.strip())
+        await handle.result()
+
+    assert request.run_id == f"{name}.1-researcher"
+    assert (printed.code, sent.code) == (0, 0)
+    assert len(lines(log)) == 1
