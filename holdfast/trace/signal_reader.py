@@ -98,7 +98,7 @@ class SignalReader:
                 self._relay(message)
                 self._hear_control(said, values)
             case ForwardedSignal() as message:
-                self._read_forwarded(said, message)
+                self._unwrap_message(said, message)
 
     def _read_resolution(self, said: MessageTrace, message: ResolutionSignal) -> None:
         """Take how a run goes on; a part has refused words for its model before it judged them."""
@@ -110,7 +110,7 @@ class SignalReader:
         else:
             self._queue_message(said, message.request_id, message.guidance)
 
-    def _read_forwarded(self, said: MessageTrace, message: ForwardedSignal) -> None:
+    def _unwrap_message(self, said: MessageTrace, message: ForwardedSignal) -> None:
         """Take what came through the whole; a run that is no part takes nothing of the kind."""
         if self._trace.whole:
             signal, payload = messages.unwrap(message)
