@@ -28,8 +28,7 @@ from holdfast.run.sessions import hiding
 from holdfast.run.step.kinds import CallModel
 from holdfast.workflows import failures, guarding, options, run_context
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
-from holdfast.workflows.inbound.inbox import is_behind_local_activity
-from holdfast.workflows.inbound.signals import end_workflow_task
+from holdfast.workflows.inbound.signals import hear_what_waits
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
 _REPLY_ADAPTER = TypeAdapter(ModelReply)
@@ -190,9 +189,8 @@ async def _cancel_and_charge(
 
     Of one that is cut off nobody knows that, so what was reserved for it counts.
     """
-    if is_behind_local_activity():
-        # A cancellation that follows a marker in one workflow task can't always be replayed.
-        await end_workflow_task(run.state.run_id)
+    # A cancellation that follows a marker in one workflow task can't always be replayed.
+    await hear_what_waits(run.state.run_id)
     asking.cancel()
     try:
         match await asking:

@@ -105,11 +105,11 @@ class SessionActivities:
         """Archive a session as it was left."""
         require_run_caller(left.session_id)
         if self._archive is None:
-            return SaveResult(kept=False)
+            return SaveResult(kept=False, hears_more=True)
         path = f"{_name(left.session_id)}/{_STATE}"
         with _translate_errors(path):
             await self._archive.write(path, left.model_dump_json().encode())
-        return SaveResult(kept=True)
+        return SaveResult(kept=True, hears_more=True)
 
     @activity.defn
     async def save_conversation(self, page: ArchivedPage) -> SaveResult:

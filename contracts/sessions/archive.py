@@ -1,6 +1,9 @@
 """What an archive keeps of sessions that are closed, and how it is asked for that."""
 
 from datetime import datetime
+from operator import not_
+
+from pydantic import Field
 
 from holdfast.contracts.base import Contract, Inbound
 from holdfast.contracts.sessions.messages import ConversationTurn
@@ -48,9 +51,14 @@ class LoadedSession(Contract):
 
 
 class SaveResult(Contract):
-    """Output of what writes to an archive: whether this worker has one."""
+    """
+    Output of what writes to an archive: whether this worker has one.
+
+    A session that `hears_more` looks behind it for what came meanwhile, before it completes.
+    """
 
     kept: bool
+    hears_more: bool = Field(default=False, exclude_if=not_)
 
 
 class LeftQuery(Inbound):

@@ -66,7 +66,7 @@ from holdfast.workflows.inbound.inbox import (
     Inbox,
     is_behind_local_activity,
 )
-from holdfast.workflows.inbound.signals import end_workflow_task
+from holdfast.workflows.inbound.signals import hear_what_waits
 from holdfast.workflows.log import log_event, log_start
 from holdfast.workflows.model_calls import run_model_call
 from holdfast.workflows.notifications import notify
@@ -165,7 +165,10 @@ class StepLoop:
         run_context.publish_status(self._run)
         if self._run.state.session is None:
             return True
-        self.archived = await archive_session(self._run)
+        saved = await archive_session(self._run)
+        self.archived = saved.kept
+        if saved.hears_more:  # one whose history says nothing of it completed at once
+            await hear_what_waits(self._run.state.run_id)
         await workflow.wait_condition(workflow.all_handlers_finished)
         return isinstance(self._next_step(), Finish)
 
@@ -179,8 +182,7 @@ class StepLoop:
         """
         if self._run.state.session is not None:
             await archive_conversation(self._run)
-        if is_behind_local_activity():
-            await end_workflow_task(self._run.state.run_id)
+        await hear_what_waits(self._run.state.run_id)
         self._inbox.set_draining()  # ends a timer, too, which behind a marker can't be replayed
         await workflow.wait_condition(workflow.all_handlers_finished)
         if isinstance(self._next_step(), ContinueAsNew):

@@ -7,8 +7,7 @@ from typing import TypeVar
 from temporalio import workflow
 from temporalio.exceptions import FailureError
 
-from holdfast.workflows.inbound.inbox import is_behind_local_activity
-from holdfast.workflows.inbound.signals import end_workflow_task
+from holdfast.workflows.inbound.signals import hear_what_waits
 from holdfast.workflows.run_context import RunContext, is_cancellation, raise_on_cancellation
 
 Answer = TypeVar("Answer")
@@ -43,7 +42,6 @@ async def _break_off(
     run: RunContext, task: asyncio.Task[Answer], is_moot: Callable[[], bool]
 ) -> None:
     await workflow.wait_condition(is_moot)
-    if is_behind_local_activity():
-        # A cancellation that follows a marker in one workflow task can't always be replayed.
-        await end_workflow_task(run.state.run_id)
+    # A cancellation that follows a marker in one workflow task can't always be replayed.
+    await hear_what_waits(run.state.run_id)
     task.cancel()

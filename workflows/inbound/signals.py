@@ -36,7 +36,7 @@ from holdfast.run.sessions import messages as sessions
 from holdfast.workflows import authorizing, options, resets, run_context
 from holdfast.workflows.delegation.relaying import RequestRelay
 from holdfast.workflows.inbound import messages
-from holdfast.workflows.inbound.inbox import InboundMessage
+from holdfast.workflows.inbound.inbox import InboundMessage, is_behind_local_activity
 from holdfast.workflows.log import log_control, log_verdicts
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
@@ -346,6 +346,16 @@ async def end_workflow_task(run_id: str, summary: str = "messages judged") -> No
     except ActivityError as error:
         if is_cancellation(error):
             raise
+
+
+async def hear_what_waits(run_id: str) -> None:
+    """
+    End the workflow task where a local activity has just ended, until none has.
+
+    What came while it was under way is heard by then.
+    """
+    while is_behind_local_activity():
+        await end_workflow_task(run_id)
 
 
 def _is_extension(message: summaries.Message) -> bool:

@@ -4,7 +4,7 @@ from temporalio import workflow
 
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.contracts.bounds import MAX_COUNT
-from holdfast.contracts.sessions.archive import ArchivedPage
+from holdfast.contracts.sessions.archive import ArchivedPage, SaveResult
 from holdfast.contracts.sessions.messages import ConversationTurn
 from holdfast.run.sessions.messages import require_session
 from holdfast.run.sessions.opening import leave_session
@@ -13,14 +13,13 @@ from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.views import PageQuery, select_page
 
 
-async def archive_session(run: RunContext) -> bool:
-    """Archive a session that is closed; whether its worker has an archive."""
+async def archive_session(run: RunContext) -> SaveResult:
+    """Archive a session that is closed, if its worker has an archive."""
     await archive_conversation(run)
     left = leave_session(run.state, (), {}, workflow.now())
-    saved = await workflow.execute_local_activity_method(
+    return await workflow.execute_local_activity_method(
         SessionActivities.save_session, left, **options.record("the session is archived")
     )
-    return saved.kept
 
 
 async def archive_conversation(run: RunContext) -> None:
