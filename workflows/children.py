@@ -46,7 +46,8 @@ class ChildTask(NamedTuple):
 
     `ceiling` is all that it may use. What was done before it knows from when it begins. Its answer
     has the shape of `output_schema`, where one is given; after `timeout_seconds` it is stopped.
-    Where it was `ruled` on it begins by no old decision. Its goal may quote what a tool `loaded`.
+    Where it was ruled on it begins within seconds of `ruled_at`, in seconds after the run began.
+    Its goal may quote what a tool `loaded`.
     """
 
     part: str
@@ -55,7 +56,7 @@ class ChildTask(NamedTuple):
     ceiling: Budget
     output_schema: JsonObject | None = None
     timeout_seconds: float | None = None
-    ruled: bool = False
+    ruled_at: float | None = None
     loaded: bool = False
 
 
@@ -140,7 +141,7 @@ async def _run_when_free(
         await _wait_to_begin(run)
         if run.state.is_over:
             return _ChildResult("the run is over", 0)
-        if task.ruled and run.elapsed_seconds() - together.began > MAX_RULING_AGE.total_seconds():
+        if task.ruled_at is not None and is_late(run, task.ruled_at):
             return _ChildResult(TOO_OLD, 0)
         ceiling = together.ceiling(run, task)
         if isinstance(ceiling, Stop):
@@ -150,6 +151,11 @@ async def _run_when_free(
             return await _run_and_charge(run, task._replace(ceiling=ceiling))
         finally:
             del together.reserved[task.part]
+
+
+def is_late(run: RunContext, ruled_at: float) -> bool:
+    """Whether what was decided then, in seconds after the run began, was decided too long ago."""
+    return run.elapsed_seconds() - ruled_at > MAX_RULING_AGE.total_seconds()
 
 
 async def _run_and_charge(run: RunContext, task: ChildTask) -> _ChildResult:

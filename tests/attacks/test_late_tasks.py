@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from holdfast import Agent, App, Budget, HandoffData, Risk, SubAgent, tool
+from holdfast import Agent, App, Budget, Handoff, HandoffData, Risk, SubAgent, tool
 from holdfast.testing import Script, call, calls, say
 from tests.memory.runs import MemoryRuns
 from tests.sample import IMPATIENT, TOOLS, note
@@ -112,3 +112,98 @@ async def test_a_task_that_waits_for_a_suspended_run_is_decided_anew(
     assert result.answer == "So."
     assert "change freeze" in failure.reason
     assert parts == []
+
+
+def shop(script: Script, rules: Path | None = None) -> App:
+    """An app whose agent `desk` has others answer for whom something is loaded, and a clerk."""
+    names = ("billing", "shipping", "clerk")
+    handoffs = [
+        Handoff(name, when=name, prepare=load_slowly, return_expected=True, timeout_seconds=600)
+        for name in names[:2]
+    ]
+    return App(
+        agents=[
+            Agent(
+                name="desk",
+                instructions="Have others do it.",
+                models=["scripted:desk"],
+                settings=IMPATIENT,
+                budget=Budget(max_steps=50),
+                handoffs=handoffs,
+                subagents=[SubAgent("clerk", input=Question, output=Findings, budget_share=0.1)],
+            ),
+            *(
+                Agent(
+                    name=name,
+                    instructions="Do as you are told.",
+                    models=[f"scripted:{name}"],
+                    settings=IMPATIENT,
+                )
+                for name in names
+            ),
+        ],
+        scripts={
+            "desk": script,
+            "billing": [say("It is charged.")],
+            "shipping": [say("It is sent.")],
+            "clerk": (FOUND,),
+        },
+        policy=rules,
+    )
+
+
+async def test_a_task_that_waits_until_something_is_loaded_is_decided_anew(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """What is loaded for another task of the turn takes a while; by then it may be forbidden."""
+    # T-20 BY-52
+    log = tmp_path / "log"
+    both = calls(
+        call("transfer_to_billing", goal=f"charge {log}"),
+        call("delegate_to_clerk", topic="late"),
+    )
+    script = [both, say("So.")]
+    async with memory_runs.working(shop(script)):
+        run = await memory_runs.start("desk")
+        await written(log)
+        await memory_runs.pass_time(10)
+        Path(f"{log}.go").touch()
+    rule = "{id: frozen, effect: forbid, reason: change freeze, match: {receivers: [clerk]}}"
+    async with memory_runs.working(shop(script, policy(tmp_path, rule))):
+        result = await run.result()
+        first, late = await run.results()
+        parts = await run.parts()
+        await run.story()
+
+    assert (result.answer, first.status) == ("So.", "ok")
+    assert "change freeze" in str(late)
+    assert [part.rpartition("-")[2] for part in parts] == ["billing"]
+
+
+async def test_nothing_is_loaded_for_a_task_in_a_suspended_run(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """It was suspended while something was loaded for another task of the turn."""
+    # T-20
+    first, second = tmp_path / "first", tmp_path / "second"
+    both = calls(
+        call("transfer_to_billing", goal=f"charge {first}"),
+        call("transfer_to_shipping", goal=f"send {second}"),
+    )
+    async with memory_runs.working(shop([both, say("So.")])):
+        run = await memory_runs.start("desk")
+        await written(first)
+        await run.signal("suspend", {})
+        Path(f"{first}.go").touch()
+        while (await run.status()).status != "suspended":
+            await run.pause()
+        held = second.exists()
+        Path(f"{second}.go").touch()
+        await run.signal("resume", {})
+        result = await run.result()
+        results = await run.results()
+        await run.story()
+
+    assert not held
+    assert second.exists()
+    assert (result.answer, [one.status for one in results]) == ("So.", ["ok", "ok"])

@@ -15,8 +15,8 @@ from holdfast.run.delegation.subagents import (
     find_delegation,
     find_handoff,
 )
-from holdfast.run.disagreements import NotBegun
-from holdfast.workflows.children import ChildTask, run_children
+from holdfast.run.disagreements import TOO_OLD, NotBegun
+from holdfast.workflows.children import ChildTask, is_late, run_children
 from holdfast.workflows.delegation.handoffs import prepare_handoff, prepare_return
 from holdfast.workflows.run_context import RunContext
 
@@ -43,7 +43,13 @@ async def run_beside(
 async def _run_subagents(
     run: RunContext, calls: list[CallState]
 ) -> dict[str, ToolResult | NotBegun]:
-    """Have other agents work on these calls, each in a run of its own; none of them raises."""
+    """
+    Have other agents work on these calls, each in a run of its own; none of them raises.
+
+    A task begins within seconds after it was decided; one for which something is loaded has begun
+    with that, and goes on within seconds.
+    """
+    ruled_at = run.elapsed_seconds()
     first, told = run.state.parts.delegated + 1, parts.describe_effects(run.state)
     run.state = run.state.with_parts(delegated=run.state.parts.delegated + len(calls))
     briefings, results = await _prepare_returns(run, calls)
@@ -54,7 +60,11 @@ async def _run_subagents(
         if call.call.call_id not in results
         and (task := build_task(run.state, call, number, told, briefings.get(call.call.call_id)))
     }
-    children = [_build_child(task) for task in tasks.values()]
+    loaded_at = run.elapsed_seconds()
+    children = [
+        _build_child(task, loaded_at if name in briefings else ruled_at)
+        for name, task in tasks.items()
+    ]
     waiting = tool_calls.count_open(run.state)
     ended = dict(zip(tasks, await run_children(run, children, calls=waiting), strict=True))
     for call in calls:
@@ -80,6 +90,7 @@ async def _prepare_returns(
 ) -> tuple[dict[str, Briefing], dict[str, ToolResult | NotBegun]]:
     """Prepare the handoffs whose answers come back: the words of each, or why it has none."""
     briefings, refused = dict[str, Briefing](), dict[str, ToolResult | NotBegun]()
+    ruled_at = run.elapsed_seconds()
     for call in calls:
         delegation, contract = (
             find_delegation(run.state, call),
@@ -92,6 +103,9 @@ async def _prepare_returns(
             or contract.receiver is None
         ):
             continue
+        if is_late(run, ruled_at) or run.state.suspended or run.state.is_ending:
+            refused[call.call.call_id] = TOO_OLD  # another one was loaded for until now
+            continue
         prepared = await prepare_return(run, call, delegation, contract.receiver)
         if isinstance(prepared, Briefing):
             briefings[call.call.call_id] = prepared
@@ -102,7 +116,7 @@ async def _prepare_returns(
     return briefings, refused
 
 
-def _build_child(task: DelegatedTask) -> ChildTask:
+def _build_child(task: DelegatedTask, ruled_at: float) -> ChildTask:
     return ChildTask(
         task.part,
         task.agent,
@@ -110,6 +124,6 @@ def _build_child(task: DelegatedTask) -> ChildTask:
         task.share,
         task.output_schema,
         task.timeout_seconds,
-        ruled=True,
+        ruled_at=ruled_at,
         loaded=task.loaded,
     )
