@@ -44,6 +44,9 @@ _MAX_WORDS_CHARS = 100_000
 _STANDARD_STREAMS = (1, 2)
 """Output and errors, as numbers: what isn't Python writes there too."""
 
+_LATE_SECONDS = 2.0
+"""So long beyond its time a process ends by itself that its worker should have ended."""
+
 
 class Job(NamedTuple):
     """What a child needs: the tool, sent as the name under which it is defined, and the call."""
@@ -251,6 +254,7 @@ def _serve(sender: Connection, output: Connection, job: Job) -> None:
     # What can't be told is printed nowhere either: the worker learns that there is no result.
     with contextlib.suppress(BaseException):
         sender.recv()  # it may begin
+        _end_in_time(job.tool.contract.timeout + _LATE_SECONDS)
         with _ErrorReporter(sender):
             values = job.tool.bind(job.invocation.arguments, context)
             content = job.tool.json(job.tool.function(**values))
@@ -280,6 +284,17 @@ class _ErrorReporter:
             words = safe_str(error)[:_MAX_WORDS_CHARS]
             self._sender.send(_Raised(type(error).__name__, words, stack))
         return True
+
+
+def _end_in_time(seconds: float) -> None:
+    """
+    End by itself, with all that it started, whatever becomes of who waits for it.
+
+    A worker that stands still ends nobody at their limit, and the run believes that it did.
+    """
+    late = threading.Timer(seconds, os.killpg, (0, signal.SIGKILL))
+    late.daemon = True
+    late.start()
 
 
 def _die_with_parent() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import os
+import select
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -52,6 +53,11 @@ class Alive:
             return os.read(self._reader, 100)
         finally:
             loop.remove_reader(self._reader)
+
+    def heard_meanwhile(self, patience: float) -> bytes | None:
+        """What comes next, while the loop stands still; null where nothing does in time."""
+        ready, _, _ = select.select([self._reader], [], [], patience)
+        return os.read(self._reader, 100) if ready else None
 
     def close(self) -> None:
         os.close(self._reader)
@@ -232,6 +238,19 @@ async def test_at_its_time_limit_a_tool_is_killed_with_its_children(alive: Alive
             await call
 
     assert await alive.heard() == b""
+
+
+@pytest.mark.slow
+async def test_beyond_its_time_limit_a_tool_ends_though_its_worker_stands_still(
+    alive: Alive,
+) -> None:
+    """Who looks what became of a write believes that it can't be under way any more."""  # T-01
+    async with calling(sample_tools.linger, alive) as call:
+        heard = alive.heard_meanwhile(patience=30)
+        with pytest.raises((ToolTimeout, ToolCrashed)):
+            await call
+
+    assert heard == b""
 
 
 async def test_on_cancellation_a_tool_is_killed_with_its_children(alive: Alive) -> None:
