@@ -43,6 +43,8 @@ from holdfast.workflows.payloads import InlineDataConverter
 
 UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it again"
 
+UNFOUNDED_END = "the run goes on: what it ended upon was the task of another worker, and is lost"
+
 
 class OrderedRunner(WorkflowRunner):
     """
@@ -93,6 +95,7 @@ class _OrderedInstance(WorkflowInstance):
         self._heeds_contexts = heeds_contexts
         self._evict = evict
         self._latest = 0
+        self._has_ended = False
         self._order = EventOrder()
         theirs = cast("Mapping[str, Callable[..., object]]", det.extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
         functions = {
@@ -111,11 +114,14 @@ class _OrderedInstance(WorkflowInstance):
             return self._inner.activate(act)
         if "remove_from_cache" in kinds:
             return self._inner.activate(act)
+        if self._has_ended and not all(job.resolve_activity.is_local for job in jobs):
+            return _build_failure()
         if "initialize_workflow" in kinds:
             self._latest = act.timestamp.ToNanoseconds()
             self._order.begin(jobs, self._latest)
             begun = self._inner.activate(act)
             self._order.note(begun.successful.commands)
+            self._has_ended = _ends(begun)
             return begun
         return self._activate_in_order(act, jobs)
 
@@ -145,7 +151,8 @@ class _OrderedInstance(WorkflowInstance):
                 part.successful.commands.remove(command)
             self._order.note(part.successful.commands)
             parts.append(part)
-            if any(command.WhichOneof("variant") in ENDS for command in part.successful.commands):
+            if _ends(part):
+                self._has_ended = True
                 break
         whole = parts[0] if parts else WorkflowActivationCompletion()
         whole.successful.SetInParent()
@@ -181,6 +188,23 @@ class _OrderedInstance(WorkflowInstance):
 
     def get_thread_id(self) -> int | None:
         return self._inner.get_thread_id()
+
+
+def _ends(part: WorkflowActivationCompletion) -> bool:
+    return any(command.WhichOneof("variant") in ENDS for command in part.successful.commands)
+
+
+def _build_failure() -> WorkflowActivationCompletion:
+    """
+    Fail a workflow task, so that the run is built anew for the next one.
+
+    A worker that is asked something about a run, while another one has its task, hears of that
+    task as if it were its own (SDK 1.35). Where the run ended upon it, and the server refused that
+    end because more had come, this worker's copy would end all the same, unheard.
+    """
+    failed = WorkflowActivationCompletion()
+    failed.failed.failure.message = UNFOUNDED_END
+    return failed
 
 
 def _is_news(job: WorkflowActivationJob) -> bool:

@@ -85,10 +85,16 @@ class Played:
         self, second: float, *jobs: WorkflowActivationJob, replaying: bool = False
     ) -> "Played":
         """Tell it of something at a time."""
+        self.hear(second, *jobs, replaying=replaying)
+        return self
+
+    def hear(
+        self, second: float, *jobs: WorkflowActivationJob, replaying: bool = False
+    ) -> WorkflowActivationCompletion:
+        """Tell it of something at a time, and return what it wants done."""
         act = WorkflowActivation(run_id="r", is_replaying=replaying, history_length=9, jobs=jobs)
         act.timestamp.FromNanoseconds(round(second * SECOND))
-        self._instance.activate(act)
-        return self
+        return self._instance.activate(act)
 
     def ask(self, second: float) -> "Played":
         """Ask it something."""
@@ -227,3 +233,29 @@ async def test_history_tells_when_a_local_activity_ended(runs: Runs) -> None:
     (result,) = marker.details["result"].payloads
 
     assert int(result.metadata[ENDED]) == now
+
+
+@dataclass
+class Ending(Noting):
+    """A workflow that is over upon the first that it hears."""
+
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        done = super().activate(act)
+        if act.jobs[0].HasField("signal_workflow"):
+            done.successful.commands.add().complete_workflow_execution.SetInParent()
+        return done
+
+
+def test_what_ended_upon_the_task_of_another_worker_is_built_anew() -> None:
+    """
+    Who answers a query hears of that task as of its own; the server may refuse the end upon it.
+
+    Then more had come, of which this copy would never hear. What was local there has an end, too.
+    """
+    ending = Ending()
+    played = Played(ending)
+    played.task(1, job("signal 1")).ask(1)
+
+    assert played.hear(2, job("L3")).HasField("successful")
+    assert "another worker" in played.hear(3, job("signal 2")).failed.failure.message
+    assert ending.heard == [("signal 1", 1), ("L3", 2)]
