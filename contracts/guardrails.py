@@ -86,6 +86,7 @@ class GuardrailSpecChange(TypedDict, total=False):
     agent: str | None
     review: Requirement | None
     holds: str | None
+    spared: bool
 
 
 class GuardrailSpec(Contract):
@@ -98,7 +99,8 @@ class GuardrailSpec(Contract):
     these tools; with it layer "post_action" looks after their calls instead of at the end of the
     run. `timeout` is in seconds. A `local` guardrail is quick and runs inside the workflow task.
     The argument that `holds` names is a resource: other runs find by it that this one is at work
-    there. What a `command` prints, or its `report` where that is one, tells the coverage.
+    there. What a `command` prints, or its `report` where that is one, tells the coverage. An agent
+    that is `spared` judges nothing that another guardrail has blocked or denied before its turn.
     """
 
     name: str = Field(pattern=GUARDRAIL_NAME_PATTERN)
@@ -115,6 +117,7 @@ class GuardrailSpec(Contract):
     review: Requirement | None = None
     holds: str | None = Field(default=None, exclude_if=lambda value: value is None)
     report: tuple[str, ...] | None = Field(default=None, exclude_if=lambda value: value is None)
+    spared: bool = Field(default=False, exclude_if=not_)
 
     def with_(self, **changes: Unpack[GuardrailSpecChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -37,6 +37,24 @@ def split_advice(
     return tuple(told), tuple(counted)
 
 
+def spare_judge(
+    check: gates.GuardrailCheck,
+    checks: Iterable[gates.GuardrailCheck],
+    found: Iterable[GuardrailVerdict],
+) -> gates.GuardrailCheck:
+    """Leave out what an agent needn't judge: what was denied, and everything where one blocks."""
+    if not check.spec.spared:
+        return check
+    on_trip = {one.spec.name: one.spec.on_trip for one in checks}
+    refused = {
+        one.subject: on_trip[one.guardrail]
+        for one in found
+        if one.tripwire_triggered and on_trip[one.guardrail] in {"block", "deny"}
+    }
+    left = (one for one in check.subjects if gates.digest_subject(one) not in refused)
+    return check._replace(subjects=() if "block" in refused.values() else tuple(left))
+
+
 def find_tripwire(verdicts: Iterable[GuardrailVerdict]) -> GuardrailVerdict | None:
     """Return the first tripwire."""
     return next((verdict for verdict in verdicts if verdict.tripwire_triggered), None)
@@ -179,8 +197,8 @@ def after_compensation(state: RunState, undone: Compensation, now: datetime) -> 
         .with_answering(tripped=None, rejection=None)
         .with_oversight(reviewed=approved)
     )
-    if state.is_ending:
-        return state  # whoever ended the run meanwhile has ended it
+    if state.is_ending:  # whoever ended the run meanwhile has ended it
+        return hiding.hide_tripwires(state, (verdict,))
     if _ends_approach(state, verdict):
         told = answers.redact_reason(state, verdict)
         if told != verdict.reason:

@@ -32,7 +32,7 @@ from holdfast.run.delegation.part_ids import name_judgement
 from holdfast.run.gates import LAYERS, GuardrailCheck, digest_subject
 from holdfast.run.limits import budgets, reservations
 from holdfast.run.transcript import halt
-from holdfast.run.tripwires import split_advice
+from holdfast.run.tripwires import spare_judge, split_advice
 from holdfast.workflows import commands, failures, options
 from holdfast.workflows.children import ChildTask, run_child
 from holdfast.workflows.handing_back import on_capable_worker, while_under_way
@@ -63,7 +63,8 @@ async def run_checks(
         for beside in _batch_checks(one for one in these if not one.spec.local):
             if run.state.is_over or _is_moot(run, since):
                 break
-            for verdicts in await asyncio.gather(*(_run_check(run, *one) for one in beside)):
+            asked = [(spare_judge(one, checks, found), size) for one, size in beside]
+            for verdicts in await asyncio.gather(*(_run_check(run, *one) for one in asked)):
                 found += verdicts
     if _is_moot(run, since):
         return None

@@ -98,7 +98,7 @@ def judged_by(agent: str, layer: Layer = "output", **wishes: Unpack[BuiltinOptio
         raise AppError("guardrail 'judged_by': name the agent that judges")
     name = f"judged_by_{_NOT_IN_NAMES.sub('_', agent.lower()).strip('_')}"[:64]
     spec = _build_spec(name, layer, wishes, timeout=JUDGE_TIMEOUT_SECONDS)
-    return Guardrail(spec.with_(agent=agent))
+    return Guardrail(spec.with_(agent=agent, spared=True))
 
 
 def _build_command_spec(

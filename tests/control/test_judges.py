@@ -10,7 +10,7 @@ from holdfast import Agent, App, Budget, UsageMetrics
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import Guardrail, judged_by
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
-from tests.control.guarded import EFFECTS, ended, over
+from tests.control.guarded import EFFECTS, ended, on_word, over
 from tests.histories import children
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
@@ -131,6 +131,38 @@ async def test_a_judge_that_cant_decide(
     assert (found.result.status, found.result.answer) == ("blocked", None)
     assert found.why.startswith("judged_by_critic can't decide: ")
     assert why in found.why
+
+
+async def test_nobody_judges_what_was_blocked(memory_runs: MemoryRuns) -> None:
+    """A goal that may reach no model reaches none of a judge's either."""
+    # GR-27 GR-01
+    looks = on_word("no_number", "4711", "input", local=True)
+    app = judged([say("hello")], [say(FINE)], looks, judged_by("critic", "input"))
+    found = await ended(memory_runs, app, "my number is 4711")
+
+    assert (found.result.status, found.result.steps) == ("blocked", 0)
+    assert found.order == ["guardrail:no_number"]
+
+
+async def test_of_the_calls_of_a_turn_those_are_judged_that_nobody_denied(
+    memory_runs: MemoryRuns,
+) -> None:
+    """A judge may be another provider's model; what was refused is no business of its."""
+    # GR-27 GR-04
+    goals: list[str] = []
+
+    def critic(turn: ScriptTurn) -> Reply:
+        goals.append(turn.goal)
+        return say(FINE)
+
+    looks = on_word("no_number", "4711", "pre_execution", local=True)
+    asked = calls(call("look", place="4711"), call("look", place="b"))
+    app = judged([asked, say("done")], critic, looks, judged_by("critic", "pre_execution"))
+    found = await ended(memory_runs, app)
+
+    assert [one.status for one in found.results] == ["denied", "ok"]
+    assert len(goals) == 1
+    assert "4711" not in goals[0]
 
 
 async def test_a_judge_has_what_is_left(runs: Runs) -> None:
