@@ -27,12 +27,16 @@ from holdfast.run.transcript import append_items
 TIER_NAMES = ("full", "simplified", "decomposed")
 """The tiers by their number in the state of a run."""
 
+MAX_TOLD_BYTES = 160_000
+"""What of a session its agents are told; a goal takes more, with the prompts around it."""
+
 
 class TierFailure(NamedTuple):
-    """Why a tier has no answer, and how far it came."""
+    """Why a tier has no answer, how far it came, and what a log may say of why."""
 
     reason: str
     progress: str = ""
+    logged: str | None = None
 
 
 class TierStop(NamedTuple):
@@ -58,19 +62,28 @@ def find_next_tier(tiers: Tiers, tier: int) -> int:
 
 
 def render_goal(state: RunState) -> str:
-    """Return what the agents of a tier are to reach, everything said since, and what was done."""
+    """
+    Return what the agents of a tier are to reach, everything said since, and what was done.
+
+    In a session what was said before the latest message stands there as far as there is room.
+    """
+    before: list[str] = []
     said: list[str] = []
     for item in context.leave_hidden(state.conversation.items, state.conversation.hidden):
         match item:
             case UserTurn(origin="goal" | "message"):
-                said.append(item.text)
+                before += said
+                said = [item.text]
             case UserTurn(origin="project") | ToolTurn():
                 pass  # an agent that works in a project reads its files itself
             case UserTurn():
                 said.append(f"Said since ({item.origin}):\n{item.text}")
             case AssistantTurn():
                 said.append(f"An earlier answer:\n{item.text[:MAX_EARLIER_ANSWER_CHARS]}")
-    return "\n\n".join(filter(None, (*said, parts.describe_effects(state))))
+    told = "\n\n".join(filter(None, (*said, parts.describe_effects(state))))
+    latest = bounds.select_latest(before, max(MAX_TOLD_BYTES - bounds.size(told), 0))
+    left_out = ("(What was said earlier is left out.)",) if len(latest) < len(before) else ()
+    return "\n\n".join((*left_out, *latest, told))
 
 
 def after_answer(state: RunState, agent: str, candidate: Candidate) -> RunState:
@@ -131,7 +144,8 @@ def classify_result(result: RunResult | str | NotBegun) -> TierOutcome:
     if result.status == "blocked" or stop.ended_by:
         taken_back = result.status == "blocked" and result.compensation is not None
         return TierStop(result.status, stop, taken_back)
-    return TierFailure(": ".join(filter(None, (stop.reason, stop.detail))), progress)
+    told = ": ".join(filter(None, (stop.reason, stop.detail)))
+    return TierFailure(told, progress, None if stop.quotes else stop.reason)
 
 
 def _describe_progress(result: RunResult) -> str:

@@ -58,9 +58,9 @@ async def run_tier(run: RunContext) -> None:
             if taken_back:
                 stop = await projects.take_back_before_stop(run, stop)
             run.state = halt(run.state, stop, workflow.now(), status)
-        case TierFailure(reason) as failed:
+        case TierFailure(reason, logged=why) as failed:
             run.state = after_failure(run.state, tier, failed)
-            log_warning("tier.failed", run.state, tier=TIER_NAMES[tier], agent=agent, why=reason)
+            log_warning("tier.failed", run.state, tier=TIER_NAMES[tier], agent=agent, why=why)
             await run.record("tier failed", f"{TIER_NAMES[tier]} ({agent}): {reason}")
             if find_next_tier(require_tiers(run.state), run.state.parts.tier) >= len(TIER_NAMES):
                 stop = build_exhausted_stop(run.state)
@@ -101,8 +101,8 @@ async def _run_decomposition(
         asked = tiers.render_plan_prompt(render_goal(run.state), tier.most)
         child = ChildTask(name_part(number, "plan"), tier.planner, asked, left)
         match classify_result(await run_child(run, child)):
-            case TierFailure(reason, progress):
-                return TierFailure(f"no plan: {reason}", progress)
+            case TierFailure(reason, progress, logged):
+                return TierFailure(f"no plan: {reason}", progress, logged)
             case TierStop() as ended:
                 return ended
             case Candidate() as answer:

@@ -32,6 +32,7 @@ from holdfast.trace.payloads import read_summary
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans.tree import span_tree
 from tests.running import Runs
+from tests.workflows.tiered import staffed
 
 
 class _Terminal(io.StringIO):
@@ -263,4 +264,20 @@ async def test_a_reason_stands_in_a_line_of_a_run_if_it_is_ours(
     [ended] = [one for one in lines if one.get("event") == "run.ended"]
 
     assert (ended["status"], ended.get("reason")) == expected
+    assert "4711-0815" not in str(lines)
+
+
+async def test_why_a_tier_failed_stands_in_a_line_if_it_is_ours(
+    runs: Runs, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What its model said last, or its plan, is the model's word: it is for history."""
+    caplog.set_level(logging.INFO, "temporalio.workflow")
+    cut = Reply(text="my number is 4711-0815", stop="max_tokens")
+    async with runs.working(staffed({"coder": [cut], "clerk": [say("a jacket")]})):
+        result = await (await runs.start("it")).result()
+    lines = [getattr(record, "fields", {}) for record in caplog.records]
+    [failed] = [one for one in lines if one.get("event") == "tier.failed"]
+
+    assert result.answer == "a jacket"
+    assert failed["why"] == "model stopped: max_tokens"
     assert "4711-0815" not in str(lines)

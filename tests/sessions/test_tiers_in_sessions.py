@@ -1,0 +1,33 @@
+"""A session of an agent with tiers: each goal of theirs is told what was said before."""
+
+from holdfast.contracts.base import JsonObject
+from holdfast.testing import Reply, ScriptTurn, say
+from tests.memory.runs import MemoryRuns
+from tests.sessions.test_guards_of_receivers import result_of
+from tests.workflows.tiered import staffed
+
+
+async def test_a_session_goes_on_however_much_was_said(memory_runs: MemoryRuns) -> None:
+    """Two long messages would keep it from answering any more, opened again or not."""
+    # SE-04 FB-11
+    goals: list[str] = []
+
+    def work(turn: ScriptTurn) -> Reply:
+        goals.append(turn.goal)
+        return say(f"answer {len(goals)}")
+
+    texts = ("first " * 18_000, "second " * 18_000, "third", "fourth")
+    async with memory_runs.working(staffed({"coder": work})):
+        for text in texts:
+            name = text[:5]
+            said: JsonObject = {"message_id": name, "text": text}
+            run = await memory_runs.say("talk", {"agent": "it"}, said)
+            while (found := await result_of(run, name)) is None:
+                await run.pause()
+            assert found.status == "completed"
+        await memory_runs.find("talk").stories()
+
+    assert "first" in goals[0]
+    assert goals[1].startswith("(What was said earlier is left out.)")
+    assert all(word in goals[3] for word in ("second", "answer 2", "third", "answer 3", "fourth"))
+    assert goals[3].endswith("fourth")
