@@ -26,6 +26,7 @@ from holdfast.contracts.guardrails import WITHHELD, Layer
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.trace.course import describe_exit, has_failure
 from holdfast.trace.entries import AuditLine, BackgroundTask, Entry, GuardrailRun
+from holdfast.trace.released import leave_digest
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.trace.values import Trace
 
@@ -195,7 +196,7 @@ def _tell_judgement(run: Trace, note: AuditLine) -> Iterator[Told]:
     specs = run.agent.guardrails if run.agent else ()
     spec = next((one for one in specs if one.name == name), None)
     if spec is not None and spec.agent is not None:
-        reason = found.rpartition(" (subject ")[0]
+        reason = leave_digest(found)
         looked = GuardrailDone(guardrail=name, layer=spec.layer, tripped=True, reason=reason)
         yield EventType.GUARDRAIL, looked
 

@@ -41,6 +41,8 @@ def redact_entry(trace: Trace, entry: Entry) -> Entry:
             return replace(entry, text=said, objections=objections, calls=calls)
         case AuditLine() if entry.event in _MODEL_EVENTS:
             return replace(entry, text=WITHHELD)
+        case AuditLine(event="tripwire" | "warning"):
+            return replace(entry, text=leave_digest(entry.text))
         case BackgroundTask() if entry.kind == "child":
             came_to = entry.came_to if entry.failed else WITHHELD
             return replace(entry, about=WITHHELD, came_to=came_to, output=None)
@@ -49,6 +51,11 @@ def redact_entry(trace: Trace, entry: Entry) -> Entry:
             return replace(entry, verdicts=verdicts)
         case _:
             return entry
+
+
+def leave_digest(text: str) -> str:
+    """Leave out the digest of what a guardrail looked at, which tells who guesses that."""
+    return text.rpartition(" (subject ")[0] or text
 
 
 def _redact_call(call: Call) -> Call:

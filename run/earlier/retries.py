@@ -1,5 +1,6 @@
 """How a run begins that tries an earlier one again, or goes on from one of its turns. Pure."""
 
+from holdfast.contracts.calls import RecordedResult
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunInput, RunMetadata
 from holdfast.contracts.state.run import RunState
@@ -28,7 +29,8 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
     """
     if earlier.withheld and not state.withholds:
         items = tuple(map(answers.redact_item, earlier.items))
-        earlier = earlier.with_(items=items, summary="", summarised_before=0)
+        recorded = tuple(map(_redact_recorded, earlier.recorded))
+        earlier = earlier.with_(items=items, recorded=recorded, summary="", summarised_before=0)
     behind = TranscriptDigest(digest=earlier.origin)
     state = (
         state.with_(
@@ -48,6 +50,10 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
         .with_effects(recorded=earlier.recorded)
     )
     return append_items(state, *earlier.items, _build_retry_notice(state, earlier))
+
+
+def _redact_recorded(one: RecordedResult) -> RecordedResult:
+    return one.model_copy(update={"result": answers.redact_result(one.result)})
 
 
 def build_retry_brief(asked: RunMetadata, earlier: Carryover) -> RunMetadata:

@@ -11,10 +11,13 @@ import pytest
 from temporalio.client import WorkflowHandle, WorkflowQueryFailedError
 
 from holdfast import Agent, App, Risk, tool
+from holdfast.client import Run
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, tripped
 from holdfast.run.gates import digest_subject
 from holdfast.testing import call, calls, say
+from tests.control.guarded import on_word
 from tests.running import Runs
+from tests.sample import scripted
 from tests.sessions.talking import Talks
 
 PIN, ASIDE = "the code is 170342", "I will tell them the code"
@@ -117,3 +120,19 @@ async def test_a_blocked_answer_cannot_be_guessed(runs: Runs, tmp_path: Path) ->
     guess = digest_subject(Subject(kind="answer", text=PIN))
     assert "guardrail discreet" in told
     assert guess[:16] not in told
+
+
+async def test_no_warning_tells_what_a_blocked_answer_is_guessed_by(runs: Runs) -> None:
+    """One guardrail warns of an answer that another one blocks; who watches reads of both."""
+    # SM-05
+    warns = on_word("careful", "code", "output", on_trip="warn")
+    blocks = on_word("discreet", "code", "output", on_trip="block")
+    async with runs.working(scripted([say(PIN)], guardrails=[warns, blocks])):
+        run = await runs.start("it")
+        result = await run.result()
+        watched = Run(runs.client, run.handle.id)
+        told = [str(event) async for event in watched.events()]
+
+    assert result.status == "blocked"
+    assert "careful" in str(told)
+    assert digest_subject(Subject(kind="answer", text=PIN))[:16] not in str(told)

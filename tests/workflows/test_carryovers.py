@@ -1,6 +1,7 @@
 """What a run leaves to one that tries it again: its words, and what it did. Pure."""
 
 from holdfast import Risk
+from holdfast.contracts.calls import RecordedResult
 from holdfast.contracts.control import KnownEffect
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunInput
@@ -16,6 +17,7 @@ from tests.builders import (
     a_call,
     a_reply,
     a_state,
+    a_success,
     allowed,
     an_agent,
     asked_for,
@@ -140,3 +142,17 @@ def test_a_run_that_is_tried_again_has_said_what_it_said() -> None:
     assert (hidden.conversation.summary, hidden.conversation.summarised_before) == ("", 0)
     assert "mat" in str(state.conversation.items)
     assert "mat" not in str(hidden.conversation.items)
+
+
+def test_a_dry_fork_is_answered_with_nothing_withheld() -> None:
+    """What an agent answered that did a part may be an answer that was withheld later."""
+    # SM-05
+    call = a_call()
+    result = a_success(call, "under the mat").model_copy(update={"by_agent": True})
+    recorded = (RecordedResult(digests=("d",), result=result),)
+    left = parts.build_carryover(a_state(), (), {}, NOW).copy_with({"recorded": recorded})
+    state, hidden = again(left), again(left.copy_with({"withheld": True}))
+
+    assert "mat" in str(state.effects.recorded)
+    assert "mat" not in str(hidden.effects.recorded)
+    assert [one.digests for one in hidden.effects.recorded] == [("d",)]
