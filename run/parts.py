@@ -5,7 +5,7 @@ from datetime import datetime
 
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
-from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.calls import RecordedResult, ToolFailure
 from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.delegation.carryover import Carryover
@@ -15,6 +15,7 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import context, escalations, tool_calls, tool_results, transcript, turns
 from holdfast.run.earlier import recorded_results
+from holdfast.run.sessions import hiding
 
 UNKNOWN_EFFECT = KnownEffect(tool="", digest="", outcome="unknown")
 """What was done by a part that was lost, or of which too much was done to be kept."""
@@ -78,11 +79,16 @@ def build_session_effects(state: RunState) -> tuple[KnownEffect, ...]:
     return known
 
 
-def describe_effects(state: RunState) -> str:
-    """Write what was done, for the goal of a part that begins now; empty where nothing was."""
+def describe_effects(state: RunState, *, quoted: bool = True) -> str:
+    """
+    Write what was done, for the goal of a part that begins now; empty where nothing was.
+
+    Calls that may not be *quoted* are named by their tools.
+    """
     outside = [one for one in state.effects.done if one.digest and not one.local]
-    done = [one.summary for one in outside if one.outcome == "done"]
-    unknown = [one.summary for one in outside if one.outcome == "unknown"]
+    told = [(one.outcome, one.summary if quoted else _name_effect(one)) for one in outside]
+    done = [text for outcome, text in told if outcome == "done"]
+    unknown = [text for outcome, text in told if outcome == "unknown"]
     lost = [one.summary for one in state.effects.done if not one.tool]
     return "\n\n".join(
         filter(
@@ -98,6 +104,11 @@ def describe_effects(state: RunState) -> str:
             ),
         )
     )
+
+
+def _name_effect(effect: Effect) -> str:
+    """Name a call by its tool, and by the part that made it."""
+    return ": ".join(filter(None, (effect.part, effect.tool)))
 
 
 def describe_standing_effects(state: RunState) -> str:
@@ -126,8 +137,8 @@ def build_carryover(
     gets what came of all calls. Raises InvalidInput where there is no such turn any more.
     """
     outcome, stop = state.outcome, state.stop
-    state = close_turn(state, begun, now)
-    recorded = recorded_results.collect(state.conversation.items) if dry else ()
+    state = hiding.hide_unseen_items(close_turn(state, begun, now))
+    recorded = _collect_results(state) if dry else ()
     for part, agent in lost_parts.items():
         state = after_loss(state, part, agent)
     state = (
@@ -152,12 +163,20 @@ def build_carryover(
         withheld=state.withholds,
     )
     items, seen, _ = transcript.carry_items(state, bounds.size(left))
-    said = sum(map(context.is_of_project, items[: seen.summarised_before]))
+    of_project = sum(map(context.is_of_project, items[: seen.summarised_before]))
     return left.with_(
         items=tuple(_leave_plan(one) for one in items if not context.is_of_project(one)),
         summary=seen.summary,
-        summarised_before=seen.summarised_before - said,
+        summarised_before=seen.summarised_before - of_project,
     )
+
+
+def _collect_results(state: RunState) -> tuple[RecordedResult, ...]:
+    """Return what came of calls, be it of approaches that were left."""
+    said = state.conversation
+    if hiding.was_handed_over(state):
+        return recorded_results.collect(context.leave_hidden(said.items, said.hidden))
+    return recorded_results.collect(said.items)
 
 
 def close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> RunState:

@@ -31,7 +31,6 @@ from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.transcript import UserTurn
-from holdfast.run import gates
 from holdfast.run.sessions import hiding
 from holdfast.run.texts.figures import pluralize
 from holdfast.run.texts.requests import subject_line
@@ -188,9 +187,7 @@ def withdraw_requests(state: RunState, now: datetime) -> RunState:
 
     What guardrails had asked about nobody has let pass, and no later message reads it.
     """
-    asked = (one.subject for one in state.oversight.requests if isinstance(one, Review))
-    about = [one for one in asked if one.startswith(gates.GUARDRAIL_PREFIX)]
-    state = hiding.hide_subjects(state, about)
+    state = hiding.hide_review_subjects(state)
     for request in state.oversight.requests:
         state = close_request(state, request, "withdrawn", now)
     return state

@@ -30,6 +30,7 @@ from holdfast.contracts.transcript import (
 )
 from holdfast.run import context, gates, requests
 from holdfast.run.limits.reservations import add_reservations
+from holdfast.run.sessions import hiding
 from holdfast.run.sessions.carrying import carry_session
 from holdfast.run.tool_results import build_abort
 
@@ -183,7 +184,7 @@ def build_continue_as_new_input(state: RunState) -> RunState:
     begun = TranscriptDigest(digest=state.conversation.head.digest)
     state = gates.skip_items_without_checks(state)
     end = len(state.conversation.items)
-    return append_items(
+    fresh = append_items(
         state.with_(calls=calls)
         .with_conversation(
             origin=begun.digest,
@@ -202,6 +203,10 @@ def build_continue_as_new_input(state: RunState) -> RunState:
         )
         .with_approaches(checkpoint=_carried_checkpoint(state)),
         *items,
+    )
+    # Of what people are asked about a part alone may be left: it is looked at as what it is then.
+    return (
+        fresh.with_guarding(guarded=0, watched=0) if hiding.lacks_review_subject(fresh) else fresh
     )
 
 
@@ -244,8 +249,12 @@ def _carried_calls(state: RunState) -> tuple[CallState, ...]:
 
 def _carried_checkpoint(state: RunState) -> Checkpoint | None:
     """Find the checkpoint's place among what is carried; what came before it is in view there."""
-    if state.approaches.checkpoint is None:
+    checkpoint = state.approaches.checkpoint
+    if checkpoint is None:
         return None
-    before = state.conversation.items[: state.approaches.checkpoint.items]
-    items, _ = context.carry_over(before, state.conversation.view, state.agent.max_context_bytes)
-    return state.approaches.checkpoint.with_(items=len(items))
+    before = state.conversation.items[: checkpoint.items]
+    items, seen = context.carry_over(
+        before, state.conversation.view, state.agent.max_context_bytes
+    )
+    summarised = seen.summarised_before if checkpoint.summary else 0
+    return checkpoint.copy_with({"items": len(items), "summarised_before": summarised})

@@ -29,7 +29,7 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
     """
     if earlier.withheld and not state.withholds:
         items = tuple(map(answers.redact_item, earlier.items))
-        recorded = tuple(map(_redact_recorded, earlier.recorded))
+        recorded = tuple(map(_redact_record, earlier.recorded))
         earlier = earlier.with_(items=items, recorded=recorded, summary="", summarised_before=0)
     behind = TranscriptDigest(digest=earlier.origin)
     state = (
@@ -52,7 +52,7 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
     return append_items(state, *earlier.items, _build_retry_notice(state, earlier))
 
 
-def _redact_recorded(one: RecordedResult) -> RecordedResult:
+def _redact_record(one: RecordedResult) -> RecordedResult:
     return one.model_copy(update={"result": answers.redact_result(one.result)})
 
 

@@ -2,15 +2,23 @@
 What no later message of a session reads: what guardrails, or people, had something against. Pure.
 
 An item counts as looked at when all who look at such items have let it pass, and not before: what
-ends the work meanwhile lets nothing pass.
+ends the work meanwhile lets nothing pass. So it is in a run that was handed over, which somebody
+may try again: that begins with an agent for whom these guardrails don't look.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator
 
-from holdfast.contracts.guardrails import GuardrailVerdict
+from holdfast.contracts.approvals import Review
+from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import ItemRange, ToolTurn
 from holdfast.run import context, gates
+
+
+def was_handed_over(state: RunState) -> bool:
+    """Whether others may look at the run than those of the agent with which it began."""
+    return state.parts.handoffs > 0
 
 
 def hide_from(state: RunState, begin: int) -> RunState:
@@ -36,10 +44,9 @@ def hide_subjects(state: RunState, subjects: Iterable[str]) -> RunState:
     *subjects* are as `gates.subject_of` names them; they may be from before, where another agent
     took the session over.
     """
-    if state.session is None:
+    if state.session is None and not was_handed_over(state):
         return state
-    found = (_find_turn(state, one) for one in subjects)
-    places = [place for place in found if place is not None]
+    places = tuple(_find_turns(state, subjects))
     for place in places:  # by itself too: else what a project's files say would stay
         span = ItemRange(begin=place, end=place + 1)
         state = state.with_conversation(hidden=(*state.conversation.hidden, span))
@@ -58,6 +65,47 @@ def hide_tripwires(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> Run
     )
 
 
+def hide_review_subjects(state: RunState) -> RunState:
+    """Hide what people are asked about because of guardrails: nobody has let it pass."""
+    asked = (one.subject for one in state.oversight.requests if isinstance(one, Review))
+    return hide_subjects(state, [one for one in asked if one.startswith(gates.GUARDRAIL_PREFIX)])
+
+
+def lacks_review_subject(state: RunState) -> bool:
+    """Whether people are asked about what goes into the model, and it isn't there as it was."""
+    if state.answering.candidate is not None:
+        return False
+    return any(
+        isinstance(one, Review)
+        and one.subject.startswith(gates.GUARDRAIL_PREFIX)
+        and not one.call_id
+        and next(_find_turns(state, (one.subject,)), None) is None
+        for one in state.oversight.requests
+    )
+
+
+def hide_unseen_items(state: RunState) -> RunState:
+    """
+    Hide what nobody has let pass when a run is over that was handed over.
+
+    Who tries it again begins with an agent for whom these guardrails don't look.
+    """
+    if not was_handed_over(state):
+        return state
+    state = hide_review_subjects(state)
+    unseen = find_unseen(state)
+    return state if unseen is None else hide_from(state, unseen)
+
+
+def find_unseen(state: RunState) -> int | None:
+    """Return from where on guardrails have yet to look; null for nowhere."""
+    waiting = (
+        (state.guarding.guarded, gates.select_blocking_checks(state)),
+        (state.guarding.watched, gates.select_parallel_checks(state)),
+    )
+    return min((place for place, checks in waiting if checks), default=None)
+
+
 def find_looked_end(
     state: RunState,
     checks: Iterable[gates.GuardrailCheck],
@@ -66,14 +114,13 @@ def find_looked_end(
 ) -> int:
     """Return the place before which all was looked at: *end* where each check has its verdict."""
     told = {(one.guardrail, one.subject) for one in verdicts}
-    missing = (
+    missing = [
         gates.subject_of(check.spec, what)
         for check in checks
         for what in map(gates.digest_subject, check.subjects)
         if (check.spec.name, what) not in told
-    )
-    places = (_find_turn(state, one) for one in missing)
-    return min((place for place in places if place is not None), default=end)
+    ]
+    return min(_find_turns(state, missing), default=end)
 
 
 def advance_watch(
@@ -86,19 +133,29 @@ def advance_watch(
     return state.with_guarding(watched=find_looked_end(state, checks, verdicts, end))
 
 
-def _find_turn(state: RunState, subject: str) -> int | None:
-    """Return where the turn begins that a guardrail looked at; null where it looked at none."""
-    name, what = gates.split_subject(subject)
-    spec, said = gates.find_spec(state, name), state.conversation
+def _find_turns(state: RunState, subjects: Iterable[str]) -> Iterator[int]:
+    """
+    Yield where the turns begin that guardrails looked at; none for what is no turn.
+
+    The same may stand there twice, as what a project says in a session that opened again.
+    """
+    wanted = defaultdict[str, set[str]](set)
+    for name, what in map(gates.split_subject, subjects):
+        wanted[name].add(what)
+    for name, about in wanted.items():
+        yield from _find_read_turns(state, gates.find_spec(state, name), about)
+
+
+def _find_read_turns(state: RunState, spec: GuardrailSpec, about: Container[str]) -> Iterator[int]:
+    if spec.layer not in {"input", "post_action"}:
+        return
+    said = state.conversation
     hidden = context.find_hidden_places(said.items, said.hidden)
     for place, item in enumerate(said.items):
         begin = place - 1 if isinstance(item, ToolTurn) else place
         if spec.layer == "input":
             read = tuple(gates.select_input_subjects(state, spec, (item,)))
-        elif spec.layer == "post_action":
-            read = gates.build_done_subjects(said.items[begin : place + 1])
         else:
-            return None
-        if place not in hidden and what in map(gates.digest_subject, read):
-            return begin
-    return None
+            read = gates.build_done_subjects(said.items[begin : place + 1])
+        if place not in hidden and any(gates.digest_subject(one) in about for one in read):
+            yield begin

@@ -28,7 +28,7 @@ from holdfast.contracts.state.phase import Ended, Working
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
-from holdfast.run import gates, parts, turns, verdicts
+from holdfast.run import context, gates, parts, turns, verdicts
 from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.limits import budgets
 from holdfast.run.sessions import hiding, seen
@@ -287,9 +287,10 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
     end = len(state.conversation.items)
     places = (at for at in range(end - 1, -1, -1) if _is_message(state, at))
     begin = next(places, end)
+    state = _hide_what_was_given_up(state)
     if status == "blocked":
         state = hiding.hide_from(state, begin)
-    elif (unseen := _find_unseen(state)) is not None:
+    elif (unseen := hiding.find_unseen(state)) is not None:
         state = hiding.hide_from(state, max(begin, unseen))
     elif (answer := _find_answer_not_given(state)) is not None:
         state = hiding.hide_from(state, answer)
@@ -297,18 +298,25 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
         state = measure_context(state)
     if status == "completed":
         return state
-    told = (f"(The work on this message ended without an answer: {status}.)",)
-    text = "\n\n".join(filter(None, (*told, parts.describe_effects(state))))
+    told = f"(The work on this message ended without an answer: {status}.)"
+    done = parts.describe_effects(state, quoted=not _hides_since(state, begin))
+    text = "\n\n".join(filter(None, (told, done)))
     return append_items(state, UserTurn(text=text, origin="notice"))
 
 
-def _find_unseen(state: RunState) -> int | None:
-    """Return from where on guardrails had yet to look when the work ended; null for nowhere."""
-    waiting = (
-        (state.guarding.guarded, gates.select_blocking_checks(state)),
-        (state.guarding.watched, gates.select_parallel_checks(state)),
-    )
-    return min((place for place, checks in waiting if checks), default=None)
+def _hide_what_was_given_up(state: RunState) -> RunState:
+    """Hide what a guardrail sent back, or an approach, of which not all was taken back yet."""
+    if (tripped := state.answering.tripped) is not None:
+        state = hiding.hide_tripwires(state, (tripped,))
+    if state.approaches.dead_end and state.approaches.checkpoint is not None:
+        state = hiding.hide_from(state, state.approaches.checkpoint.items)
+    return state
+
+
+def _hides_since(state: RunState, begin: int) -> bool:
+    """Whether something said since is hidden, which what was done may quote."""
+    said = state.conversation
+    return any(place >= begin for place in context.find_hidden_places(said.items, said.hidden))
 
 
 def _find_answer_not_given(state: RunState) -> int | None:

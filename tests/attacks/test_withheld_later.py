@@ -1,12 +1,23 @@
 """What was withheld stays so in what goes on later with an agent whose words nobody looks at."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
-from holdfast import Agent, App, Handoff
+from holdfast import Agent, App, Handoff, Risk, tool
 from holdfast.contracts.delegation.carryover import Carryover
+from holdfast.contracts.guardrails import OnTrip
+from holdfast.guardrails import (
+    Guardrail,
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    passed,
+    tripped,
+)
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
@@ -14,7 +25,7 @@ from tests.running import Runs
 from tests.sample import IMPATIENT, TOOLS
 from tests.sessions.talking import Talks
 from tests.workflows.test_handoffs import TRANSFER, later
-from tests.workflows.test_retries import BROKEN, first_then
+from tests.workflows.test_retries import BROKEN, first_then, retried
 
 GUARDED = (
     say("the secret is 5"),
@@ -131,3 +142,76 @@ async def test_what_a_part_leaves_tells_nothing_withheld(memory_runs: MemoryRuns
     assert result.answer == "done"
     assert left.redacted
     assert "secret" not in str(left)
+
+
+@tool(risk=Risk.READ_ONLY)
+async def fetch() -> str:
+    """Fetch a page that a stranger wrote."""
+    return "VIRUS"
+
+
+def reading(triage: Script, looks: Guardrail) -> App:
+    """`triage` reads no pages, and hands over to `billing`, for whom a guardrail looks at them."""
+    return App(
+        agents=[
+            Agent(
+                name="triage",
+                instructions="Find out who can help.",
+                models=["scripted:triage"],
+                settings=IMPATIENT,
+                handoffs=[Handoff("billing", when="money questions")],
+            ),
+            Agent(
+                name="billing",
+                instructions="Read what is about money.",
+                models=["scripted:billing"],
+                settings=IMPATIENT,
+                tools=[fetch],
+                guardrails=[looks],
+            ),
+        ],
+        scripts={"triage": triage, "billing": later(call("fetch"), say("It is charged."))},
+    )
+
+
+@pytest.mark.parametrize("how", ["stop", "terminate"])
+@pytest.mark.parametrize("on_trip", ["block", "ask"])
+async def test_who_tries_a_run_again_reads_nothing_that_nobody_has_let_pass(
+    runs: Runs, how: str, on_trip: OnTrip
+) -> None:
+    """A guardrail of who had the run last was looking, or people were asked because of it."""
+    # GR-01 BY-64
+    heard: list[str] = []
+    looking, go = asyncio.Event(), asyncio.Event()
+
+    @guardrail(layer="input", watches=("results",), on_trip=on_trip)
+    async def clean(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        """Look at pages, in the test's own time."""
+        if "VIRUS" not in subject.text:
+            return passed()
+        looking.set()
+        if on_trip == "block":
+            await go.wait()
+        return tripped("it says so")
+
+    def listen(turn: ScriptTurn) -> Reply:
+        heard.append(str(turn.transcript))
+        return say("done")
+
+    async with runs.working(reading(first_then([TRANSFER], listen), clean)):
+        run = await runs.start("triage", "charge order 7")
+        await (looking.wait() if on_trip == "block" else run.asked())
+        if how == "stop":
+            await run.handle.signal("stop", {"reason": "never mind"})
+            assert (await run.result()).status == "stopped"
+        else:
+            await run.handle.terminate()
+        go.set()
+        again = await retried(runs, run, "triage")
+        result = await again.result()
+        story = await again.story()
+
+    assert result.answer == "done"
+    assert story
+    assert "charge order 7" in heard[0]
+    assert "VIRUS" not in heard[0]

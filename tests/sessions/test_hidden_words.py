@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast import Agent, App, Budget, Handoff
-from holdfast.contracts.control import Compensation
+from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.guardrails import Layer, OnTrip
 from holdfast.contracts.signals import StopSignal
 from holdfast.contracts.state.run import RunState
@@ -17,7 +17,8 @@ from holdfast.guardrails import (
     judged_by,
     passed,
 )
-from holdfast.run import compaction, gates, tripwires
+from holdfast.run import backtracking, compaction, gates, tripwires
+from holdfast.run.context import leave_hidden
 from holdfast.run.inbound.controls import after_stop
 from holdfast.run.sessions import hiding
 from holdfast.run.sessions.messages import end_message
@@ -254,3 +255,89 @@ def test_what_a_project_says_stays_where_something_else_was_blocked() -> None:
 
     assert state.outcome == "blocked"
     assert "Be kind." in shown(later)
+
+
+def test_what_a_project_says_twice_is_hidden_in_both_places() -> None:
+    """A session that opens again has it once more, and a release may have brought a guardrail."""
+    # GR-01
+    words = UserTurn(text="VIRUS", origin="project")
+    old = taken_over()
+    state = append_items(old, words, UserTurn(text="charge me", origin="message"), words)
+    state = state.with_(agent=taken_over(done("input")).agent)
+    state = state.with_guarding(guarded=len(state.conversation.items) - 1)
+    [check] = gates.select_blocking_checks(state)
+    state = tripwires.after_turn(state, tripped_in_all(state), NOW)
+    later = begin(end_message(state, NOW), "now go on")
+
+    assert len(check.subjects) == 1
+    assert state.outcome == "blocked"
+    assert "VIRUS" not in shown(later)
+
+
+def with_effect(state: RunState) -> RunState:
+    """A session that has done something in this message which quotes a secret."""
+    effect = Effect(summary='post(text="VIRUS")', tool="post", outcome="done", digest="d" * 64)
+    return state.with_effects(done=(effect,))
+
+
+def notices(state: RunState) -> str:
+    """What the session itself tells its model."""
+    said = leave_hidden(state.conversation.items, state.conversation.hidden)
+    return str([one.text for one in said if isinstance(one, UserTurn) and one.origin == "notice"])
+
+
+def test_what_was_done_quotes_nothing_that_was_blocked() -> None:
+    """The next message's model is told that it was done, and not with which words."""
+    # GR-01
+    state = with_effect(taken_over(done("post_action")))
+    state = tripwires.after_turn(state, tripped_in_all(state), NOW)
+    state = tripwires.after_compensation(state, Compensation(not_undone=("post",)), NOW)
+    blocked = begin(end_message(state, NOW), "now go on")
+
+    assert state.outcome == "blocked"
+    assert "the same call is refused:\\n- post'" in notices(blocked)
+    assert "VIRUS" not in notices(blocked)
+
+
+def test_what_was_done_is_told_where_nothing_is_hidden() -> None:
+    """A model that knows its own calls goes on better."""
+    # GR-01
+    state = with_effect(taken_over())
+    assert "VIRUS" in notices(stop(state))
+
+
+def test_what_is_sent_back_is_hidden_where_the_work_ends_meanwhile() -> None:
+    """Nobody would tell the next message's model to keep to anything."""
+    # GR-01
+    state = taken_over(done("post_action", "retry"))
+    state = tripwires.after_turn(state, tripped_in_all(state), NOW)
+    state = state.with_guarding(guarded=len(state.conversation.items))
+    told = after_stop(state, ENOUGH, NOW)
+    undone = tripwires.after_compensation(told, Compensation(), NOW)
+
+    assert shown(stop(state)) == GONE_ON
+    assert shown(stop(undone)) == GONE_ON
+
+
+def test_what_an_approach_came_to_is_hidden_where_the_work_ends_before_it_is_left() -> None:
+    """Going back would have hidden it."""
+    # GR-01
+    state = backtracking.set_checkpoint(taken_over(), "")
+    answer = AssistantTurn(model="scripted:billing", text="VIRUS")
+    notice = UserTurn(text="Keep to this.", origin="constraint")
+    state = append_items(state, answer, notice).with_approaches(dead_end="it failed")
+
+    assert "VIRUS" not in shown(stop(state))
+
+
+def test_what_people_are_asked_about_is_looked_at_anew_where_a_part_of_it_is_left() -> None:
+    """A new execution begins with less of what was pruned: a rejection would hide nothing."""
+    # GR-01
+    state = taken_over(done("input", "ask"))
+    state = tripwires.after_turn(state, tripped_in_all(state), NOW)
+    whole = state.with_guarding(guarded=len(state.conversation.items))
+    pruned = whole.with_conversation(pruned_before=5)
+
+    carried = build_continue_as_new_input(whole)
+    assert carried.guarding.guarded == len(carried.conversation.items)
+    assert build_continue_as_new_input(pruned).guarding.guarded == 0

@@ -1,11 +1,16 @@
 """What a run did is kept until it is taken back, and then told once."""
 
+from holdfast import Backtracking
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Compensation, Effect, UndoRuling
 from holdfast.contracts.decisions import RunAsDraftOnly
 from holdfast.contracts.tools import Risk
+from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import backtracking, tool_results, turns
+from holdfast.run.context import apply_view
+from holdfast.run.transcript import append_items, build_continue_as_new_input
 from tests.builders import (
+    MODEL,
     NOW,
     SEND,
     a_call,
@@ -81,3 +86,19 @@ def test_a_draft_that_became_a_write_can_be_taken_back() -> None:
     state = turns.after_tools(state, (a_success(call),), NOW)
 
     assert [(effect.tool, effect.undo) for effect in state.effects.done] == [("prepare", undo)]
+
+
+def test_a_checkpoint_knows_its_summary_in_a_new_execution() -> None:
+    """Its place there is another: else the next approach would be shown the summary alone."""
+    # BT-05
+    said = [AssistantTurn(model=MODEL, text=f"turn {number}") for number in range(9)]
+    state = append_items(a_state(backtracking=Backtracking()), *said)
+    state = state.with_conversation(summary="so far", summarised_before=8)
+    carried = build_continue_as_new_input(backtracking.set_checkpoint(state, ""))
+    back = backtracking.roll_back(carried, Compensation(), NOW)
+    later = append_items(back, AssistantTurn(model=MODEL, text="the next approach"))
+    shown = str(apply_view(later.conversation.items, later.conversation.view, 500_000))
+
+    assert "so far" in shown
+    assert "the next approach" in shown
+    assert "turn 3" not in shown
