@@ -10,7 +10,7 @@ from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.contracts import bounds
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_CONSTRAINT_CHARS, MAX_VERDICT_REASON_CHARS
-from holdfast.contracts.errors import AppError, safe_str
+from holdfast.contracts.errors import AppError, format_stack, safe_str
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailVerdict,
@@ -159,8 +159,13 @@ class _ErrorTranslation:
     ) -> None:
         if isinstance(error, Exception):
             said = safe_str(error) or type(error).__name__
-            quoting = quotes_answer(said, self._subject, self._unreleased)
+            quoting = self._quotes(said)
             why = f"{type(error).__name__}, which quotes the answer" if quoting else said
+            # The worker's log has the stack, and with it whatever led to this error.
+            hidden = quoting or self._quotes(format_stack(error))
             raise ApplicationError(
                 f"guardrail {self._name!r} can't decide: {why}", type=FAILED
-            ) from (None if quoting else error)
+            ) from (None if hidden else error)
+
+    def _quotes(self, said: str) -> bool:
+        return quotes_answer(said, self._subject, self._unreleased)

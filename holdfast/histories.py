@@ -177,6 +177,7 @@ async def _decode(client: Client, event: HistoryEvent) -> None:
     codec = client.data_converter.payload_codec
     if codec is None:
         return
+    await asyncio.sleep(0)  # a worker that archives has others, and most codecs never wait
     for payload in _find(event, Payload):
         (readable,) = await codec.decode([payload])
         payload.CopyFrom(readable)

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 from holdfast.contracts.base import repair_surrogates
+from holdfast.contracts.bounds import MAX_REPLY_BYTES
 from holdfast.contracts.patterns import Pattern
 from holdfast.tools.credentials import SecretMatch, find_kinds, kind_of_field
 from holdfast.tools.pieces import Pieces
@@ -253,10 +254,13 @@ class GrowingText:
         self._pieces: list[str] = []
         self._text = ""
         self._told = 0
+        self._room = MAX_REPLY_BYTES
 
     def add(self, piece: str) -> None:
-        """Take what comes next."""
-        self._pieces.append(piece)
+        """Take what comes next; behind what is longer than any reply nothing is told."""
+        self._room -= len(piece)
+        if self._room >= 0:
+            self._pieces.append(piece)
 
     def take(self) -> str:
         """Return what can be told by now and wasn't yet; of a flood a part, and the rest later."""

@@ -192,7 +192,7 @@ class ArchiveSweep:
             return await join_spans(self._client, read, reasoning=False, room=room)
         except HoldfastError as error:
             log.warning("archive.no_parts", run=read.run_id, reason=str(error))
-            return span_tree(read)
+            return await asyncio.to_thread(span_tree, read)
 
     async def _fetch(
         self, run_id: str, execution: str, room: histories.Room

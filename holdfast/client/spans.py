@@ -1,5 +1,6 @@
 """The spans of a run and of those that did a part of it, from the histories a server keeps."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from temporalio.client import Client, WorkflowHistory
@@ -49,7 +50,9 @@ async def join_spans(
     parts: dict[str, SpanTree] = {}
     async for run_id, part in _read_parts(client, trace, room):
         parts[run_id] = await join_spans(client, part, reasoning=reasoning, room=room)
-    return join_parts(span_tree(trace, reasoning=reasoning), parts)
+    # Beside the loop: of a flooded run it is megabytes, and a worker that archives has others.
+    tree = await asyncio.to_thread(span_tree, trace, reasoning=reasoning)
+    return join_parts(tree, parts)
 
 
 async def _read_parts(
@@ -58,7 +61,8 @@ async def _read_parts(
     """Read what began as a part of a run, each with the id that the run gave it."""
     for work in trace.background_tasks:
         if work.execution:
-            yield work.run_id, parse_trace(work.run_id, await _fetch_part(client, work, room))
+            found = await _fetch_part(client, work, room)
+            yield work.run_id, await asyncio.to_thread(parse_trace, work.run_id, found)
 
 
 async def _fetch_part(

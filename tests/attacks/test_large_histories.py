@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from threading import get_ident
 from typing import NamedTuple, NoReturn, cast
 
 import pytest
@@ -15,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import histories
 from holdfast.activities.sessions.archive import DirectoryArchive
-from holdfast.client import archiving
+from holdfast.client import archiving, spans
 from holdfast.client.archiving import ArchiveSweep
 from holdfast.connection import with_codec
 from holdfast.testing import call, say
@@ -83,6 +84,32 @@ async def test_a_part_larger_than_a_worker_holds_is_left_out_of_the_trace(
     assert json.loads(told)["run_id"] == run.handle.id
     assert "the shore" not in told
     assert (found[f"{run.handle.id}.1-researcher"] / "history.json").exists()
+
+
+async def test_what_is_archived_is_put_together_beside_the_loop(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The spans of a run take seconds where thousands of signals were sent to it or its parts."""
+    # TR-13
+    threads: list[int] = []
+
+    def watched(work: Callable[..., object]) -> Callable[..., object]:
+        def watch(*given: object, **named: object) -> object:
+            threads.append(get_ident())
+            return work(*given, **named)
+
+        return watch
+
+    for name in ("parse_trace", "span_tree"):
+        monkeypatch.setattr(spans, name, watched(getattr(spans, name)))
+    async with runs.working(desk([ask("tides"), say("It is so.")], [FOUND])):
+        run = await runs.start("desk")
+        await run.result()
+    sweep = ArchiveSweep(runs.client, DirectoryArchive(tmp_path), runs.queue)
+    await archived(tmp_path, sweep, 2)
+
+    assert len(threads) == 4
+    assert get_ident() not in threads
 
 
 class _Locked(PayloadCodec):

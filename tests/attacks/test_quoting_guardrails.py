@@ -75,6 +75,15 @@ async def stumbling(subject: Subject, _: GuardrailContext) -> GuardrailResult:
     raise ValueError(f"{subject.text!r} is too much for me")
 
 
+async def failing(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Say nothing of what it looks at in an error, and have another one behind it do so."""
+    try:
+        float(subject.text)
+    except ValueError as error:
+        raise RuntimeError("it can't be read") from error
+    return passed()
+
+
 def judges(turn: ScriptTurn) -> Reply:
     """Tell in other words what is in an answer."""
     found = GuardrailResult(tripwire_triggered=True, reason="they mean to sell everything")
@@ -101,6 +110,7 @@ def ending() -> App:
         agent("warned", quoting(on_trip="warn"), refuses),
         agent("shrugged", shrugs, refuses, answer="fair"),
         agent("broken", guardrail(layer="output")(stumbling)),
+        agent("unread", guardrail(layer="output")(failing)),
         agent("judged", judged_by("judge")),
         agent("unfit", shrugs, answer="bad", acceptance=(quoting(on_trip="block"),)),
         agent("given up", quoting(), acceptance=(passes,), backtracking=one_more),

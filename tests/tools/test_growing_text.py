@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.contracts.bounds import MAX_REPLY_BYTES
 from holdfast.tools.redaction import GrowingText, Redactor
 
 SECRET = "correct-horse-battery-staple"
@@ -35,6 +36,18 @@ def test_what_is_told_is_how_the_text_begins(pieces: list[str]) -> None:
     whole = "".join(pieces)
 
     assert whole.startswith(told(pieces, frozenset()))
+
+
+def test_no_more_is_kept_than_a_reply_may_have() -> None:
+    """A hundred megabytes may come, of which one letter makes four times as much in memory."""
+    text = GrowingText(Redactor(frozenset))
+    for _ in range(1_000):
+        text.add("x" * 999 + "\U0001f600")
+    said = ""
+    while piece := text.take():
+        said += piece
+
+    assert MAX_REPLY_BYTES - 1_000 < len(said) <= MAX_REPLY_BYTES
 
 
 @pytest.mark.slow
