@@ -14,7 +14,7 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.calls import AnyCall, Grant, ToolCall
-from holdfast.contracts.decisions import ApprovalRequired, Decided
+from holdfast.contracts.decisions import ApprovalRequired, Decided, RunInSandbox
 from holdfast.contracts.guardrails import WITHHELD, GuardrailSpec, GuardrailVerdict, Signals
 from holdfast.contracts.signals import (
     ApprovalSignal,
@@ -28,6 +28,7 @@ from holdfast.run import answers, gates, requests, tool_results
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.sessions import hiding
 from holdfast.run.summaries import call_line, render_call
+from holdfast.run.texts.details import describe_grant
 from holdfast.run.transcript import halt
 
 RequestT = TypeVar("RequestT", ApprovalRequest, Review)
@@ -174,13 +175,20 @@ def build_domain_subject(
 
     The goal is quoted: somebody else's words, which could name other calls.
     """
-    calls = "\n".join(
-        f"It is about to call {escape_invisible(render_call(one.call))}" for one in batch
-    )
+    calls = "\n".join(map(_describe_next, batch))
     goal = "\n".join(f"> {line}" for line in answers.redact_goal(state).splitlines())
     text = f"{calls}\n\nIts goal:\n{goal}"
     shown = tuple(one.call.call_id for one in batch)
     return ReviewSubject(trigger.name, (trigger.name,), trigger.reason, text, calls=shown)
+
+
+def _describe_next(next_: CallState) -> str:
+    """Say which call is next, and what the sandbox lets it do, whatever its code tries."""
+    said = f"It is about to call {escape_invisible(render_call(next_.call))}"
+    if not isinstance(next_.decision, RunInSandbox):
+        return said
+    grant = escape_invisible(describe_grant(next_.decision.grant))
+    return f"{said}\nIt runs in the sandbox: {grant}"
 
 
 def approved_for(state: RunState, batch: tuple[CallState, ...]) -> tuple[str, ...]:

@@ -3,12 +3,14 @@
 import pytest
 
 from holdfast.contracts.approvals import Escalation
+from holdfast.contracts.calls import Grant
 from holdfast.contracts.control import Candidate, Gate
+from holdfast.contracts.decisions import RunInSandbox
 from holdfast.contracts.guardrails import WITHHELD, GuardrailSpec, Signals
 from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, escalations, replies
 from holdfast.run.limits.triggers import Trigger
-from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for
+from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for, decided
 
 SECRET = GuardrailSpec(name="secret", layer="output", on_trip="block", local=True)
 LATE = Trigger("time:30", "pause_and_escalate", "Task taking much longer than expected", "30 s")
@@ -85,3 +87,20 @@ def test_what_a_provider_says_of_a_refusal_is_what_the_model_said() -> None:
 
     assert over.stop is not None
     assert (over.stop.reason, over.stop.detail) == ("model stopped: refusal", WITHHELD)
+
+
+def test_a_review_of_a_domain_shows_what_the_sandbox_grants() -> None:
+    """As an approval does: what code asks of a host stands in no argument."""
+    # BY-15
+    asking = asked_for(a_call("send", text="x"), state=a_state("tidy up"))
+    decision = RunInSandbox(rule="r", reason="so", grant=Grant(hosts=("api.example.com",)))
+    (call,) = asking.calls
+    boxed = call.with_(ruling=decided(call.call, decision))
+    trigger = Trigger("domain:payments", "require_approval", "a payment", "")
+
+    first, second, *_ = approvals.build_domain_subject(asking, trigger, (boxed,)).text.splitlines()
+
+    assert first == 'It is about to call send(text="x")'
+    assert second == (
+        "It runs in the sandbox: it may run commands: none; it may ask hosts: api.example.com"
+    )
