@@ -11,7 +11,12 @@ from ruff import find_ruff_bin  # pyright: ignore[reportMissingTypeStubs] -- its
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.guardrails.builtin.making import BuiltinOptions, build_guardrail, builtin
+from holdfast.guardrails.builtin.making import (
+    BuiltinOptions,
+    build_guardrail,
+    builtin,
+    run_beside,
+)
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -80,8 +85,8 @@ class _Analysis:
 
     critical: tuple[str, ...]
 
-    async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
-        found = await asyncio.to_thread(lambda: [*find_blocks(subject.text)])
+    async def __call__(self, subject: Subject, context: GuardrailContext) -> GuardrailResult:
+        found = await run_beside(context, lambda: [*find_blocks(subject.text)])
         code = [block for block in found if not block.language or block.language in _PYTHON]
         if len(code) > _MAX_BLOCKS:
             return tripped(

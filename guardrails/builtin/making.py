@@ -11,6 +11,7 @@ from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import Layer, Mode, OnTrip, WatchTarget
 from holdfast.guardrails.definition import (
     Guardrail,
+    GuardrailContext,
     GuardrailFunction,
     GuardrailOptions,
     build_spec,
@@ -21,7 +22,8 @@ from holdfast.tools.fair_threads import FairThreads
 MAX_INLINE_CHARS = 5_000
 """Characters, of which some become eighteen: more takes too long for the loop of all runs."""
 
-_LOOKERS = FairThreads(2, "detect")
+# More would only divide the same time, of one interpreter.
+_DETECTORS = FairThreads(2, "detect")
 
 Detection = TypeVar("Detection")
 FactoryParams = ParamSpec("FactoryParams")
@@ -77,8 +79,15 @@ def build_guardrail(
     return Guardrail(build_spec(wishes.get("name", name), layer, own), function)
 
 
-async def run_detector(run_id: str, text: str, look: Callable[[str], Detection]) -> Detection:
-    """Look at a text of a run; at a long one beside the loop."""
+async def run_detector(
+    context: GuardrailContext, text: str, look: Callable[[str], Detection]
+) -> Detection:
+    """Look at a text; at a long one beside the loop."""
     if len(text) > MAX_INLINE_CHARS:
-        return await _LOOKERS.run(run_id, partial(look, text))
+        return await run_beside(context, partial(look, text))
     return look(text)
+
+
+async def run_beside(context: GuardrailContext, look: Callable[[], Detection]) -> Detection:
+    """Do what long texts make long in threads in which each tenant has its turn."""
+    return await _DETECTORS.run(context.tenant, look)

@@ -1,13 +1,18 @@
 """`scope_validation`: a task stays inside of its project."""
 
-import asyncio
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
 from holdfast.contracts.guardrails import GuardrailResult, Subject
-from holdfast.guardrails.builtin.making import InputOptions, build_guardrail, builtin
+from holdfast.guardrails.builtin.making import (
+    InputOptions,
+    build_guardrail,
+    builtin,
+    run_beside,
+)
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -39,10 +44,10 @@ class _Scope:
 
     folders: tuple[str, ...]
 
-    async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    async def __call__(self, subject: Subject, context: GuardrailContext) -> GuardrailResult:
         if subject.kind not in ("goal", "words"):
             return not_applicable("only what people say is a task")
-        if not await asyncio.to_thread(self._names_outside, subject.text):
+        if not await run_beside(context, partial(self._names_outside, subject.text)):
             return passed()
         # The path itself may say anything of anybody.
         return tripped(
@@ -51,20 +56,45 @@ class _Scope:
         )
 
     def _names_outside(self, text: str) -> bool:
+        places = [Place(folder) for folder in self.folders]
         for path in dict.fromkeys(find_paths(text)):
             # Only the project is what a path without a beginning is taken from.
-            folders = self.folders if path.startswith("/") else self.folders[:1]
-            if all(_leads_outside(path, folder) for folder in folders):
+            near = places if path.startswith("/") else places[:1]
+            if all(place.is_left_by(path) for place in near):
                 return True
         return False
 
 
-def _leads_outside(path: str, folder: str) -> bool:
-    """Whether a path leads out of a folder, by its words or by the links on its way."""
-    real = os.path.realpath(folder)
-    if leads_out(path, folder) and leads_out(path, real):
-        return True
-    if not Path(real).is_dir():
-        return False
-    reached = os.path.realpath(Path(real) / path.removeprefix("file://").replace("\\", "/"))
-    return not Path(reached).is_relative_to(real)
+class Place:
+    """A folder as it is while a text is looked at, of which most words name nothing."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._real = os.path.realpath(folder)
+        self._is_there = Path(self._real).is_dir()
+        self._names = _list_names(self._real)
+
+    def is_left_by(self, path: str) -> bool:
+        """Whether a path leads out of the folder, by its words or by the links on its way."""
+        if leads_out(path, self._folder) and leads_out(path, self._real):
+            return True
+        named = path.removeprefix("file://").replace("\\", "/")
+        if not self._is_there or self._names_nothing(named):
+            return False
+        reached = os.path.realpath(f"{self._real}/{named}" if named[:1] != "/" else named)
+        return not Path(reached).is_relative_to(self._real)
+
+    def _names_nothing(self, path: str) -> bool:
+        """Whether a path begins with nothing that lies here: then no link is on its way."""
+        parts = [part for part in path.split("/") if part not in {"", "."}]
+        if self._names is None or path.startswith("/") or ".." in parts:
+            return False
+        return not parts or parts[0].casefold() not in self._names
+
+
+def _list_names(folder: str) -> frozenset[str] | None:
+    """Return what lies in a folder, without capitals: some disks know none; null if closed."""
+    try:
+        return frozenset(name.casefold() for name in os.listdir(folder))  # noqa: PTH208 -- texts
+    except OSError:
+        return None

@@ -1,8 +1,8 @@
 """`spec_compliance`: an answer has the shape of a JSON Schema or an OpenAPI document."""
 
-import asyncio
 import json
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TypeAlias, Unpack
 
@@ -14,7 +14,12 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.guardrails import GuardrailResult, Subject
 from holdfast.contracts.texts import clip_chars, one_line
-from holdfast.guardrails.builtin.making import BuiltinOptions, build_guardrail, builtin
+from holdfast.guardrails.builtin.making import (
+    BuiltinOptions,
+    build_guardrail,
+    builtin,
+    run_beside,
+)
 from holdfast.guardrails.definition import (
     Guardrail,
     GuardrailContext,
@@ -97,11 +102,11 @@ class _Shape:
             schema, validate_formats=True, offline=True, pattern_options=_LINEAR
         )
 
-    async def __call__(self, subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    async def __call__(self, subject: Subject, context: GuardrailContext) -> GuardrailResult:
         if subject.kind != "answer":
             return not_applicable("only an answer has the shape of one")
         try:
-            value = await asyncio.to_thread(_parse_value, subject)
+            value = await run_beside(context, partial(_parse_value, subject))
         except ValueError:
             return tripped("the answer is no JSON", "answer with nothing but JSON")
         found = flaws(self.validator(), self.component.schema, value)

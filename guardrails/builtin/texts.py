@@ -68,28 +68,28 @@ def secret_detection(allow: tuple[str, ...] = (), **wishes: Unpack[BuiltinOption
     return build_guardrail("secret_detection", "output", _Secrets(allow), wishes, local=True)
 
 
-async def _check_destructive(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
+async def _check_destructive(subject: Subject, context: GuardrailContext) -> GuardrailResult:
     if subject.kind not in ("goal", "words"):
         return not_applicable("only what people say is a task")
-    found = await run_detector(ctx.run_id, subject.text, is_destructive)
+    found = await run_detector(context, subject.text, is_destructive)
     return tripped(REASON) if found else passed()
 
 
-async def _check_personal(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
+async def _check_personal(subject: Subject, context: GuardrailContext) -> GuardrailResult:
     text = collect_text(subject)
     if not text.strip():
         return not_applicable(_NO_WORDS)
     kinds = await run_detector(
-        ctx.run_id, text, lambda said: sorted({found.kind for found in find_pii(said)})
+        context, text, lambda said: sorted({found.kind for found in find_pii(said)})
     )
     return tripped(f"it holds personal data: {', '.join(kinds)}") if kinds else passed()
 
 
-async def _check_injection(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
+async def _check_injection(subject: Subject, context: GuardrailContext) -> GuardrailResult:
     text = collect_text(subject)
     if not text.strip():
         return not_applicable(_NO_WORDS)
-    found = await run_detector(ctx.run_id, text, find_injection)
+    found = await run_detector(context, text, find_injection)
     if found is None:
         return passed()
     source = f"a result of {subject.tool}" if subject.tool else f"the {_SOURCES[subject.kind]}"
@@ -120,12 +120,12 @@ class _Secrets:
 
     allow: tuple[str, ...]
 
-    async def __call__(self, subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
+    async def __call__(self, subject: Subject, context: GuardrailContext) -> GuardrailResult:
         text = collect_text(subject)
         if not text.strip():
             return not_applicable(_NO_WORDS)
         found = await run_detector(
-            ctx.run_id, text, lambda said: sorted(set(self._describe_credentials(said)))
+            context, text, lambda said: sorted(set(self._describe_credentials(said)))
         )
         if not found:
             return passed()

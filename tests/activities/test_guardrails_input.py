@@ -1,5 +1,8 @@
 """Built-in guardrails of what goes in: each trips, passes, and knows what isn't its."""
 
+import asyncio
+import cProfile
+import pstats
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +19,7 @@ from holdfast.guardrails.builtin import (
     secret_detection,
     spec_compliance,
 )
+from holdfast.guardrails.builtin.scope import Place
 from holdfast.guardrails.definition import Guardrail
 from tests.activities.looking import answer, goal, looked, outcome
 
@@ -89,6 +93,31 @@ async def test_scope_validation_through_a_linked_root(project: Path, tmp_path: P
 
     for root in (project, tmp_path / "link"):
         assert outcome(await looked(guardrail, goal(f"{root}/src/a.py"))) == "passed"
+
+
+def test_words_that_name_nothing_are_looked_up_nowhere(project: Path) -> None:
+    """Few words of a long task begin with what lies in the project: the disk isn't asked."""
+    place = Place(str(project))
+    with cProfile.Profile() as profile:
+        left = [place.is_left_by(f"no/path{number}") for number in range(1_000)]
+        left.append(place.is_left_by("out/secret.txt"))
+
+    done = pstats.Stats(profile).get_stats_profile().func_profiles
+    assert (sum(left), left[-1]) == (1, True)
+    assert int(done["realpath"].ncalls) == 1
+
+
+async def test_each_tenant_has_its_turn(project: Path) -> None:
+    """However many long tasks somebody has looked at, those of others are looked at in time."""
+    text, order = "a word, and another one " * 1_000, list[str]()
+
+    async def look(tenant: str) -> None:
+        await looked(scope_validation(project), goal(text), tenant=tenant)
+        order.append(tenant)
+
+    await asyncio.gather(*(look(tenant) for tenant in (*["acme"] * 30, "globex")))
+
+    assert order.index("globex") < 20
 
 
 async def test_destructive_operations() -> None:
