@@ -1,5 +1,6 @@
 """A sandbox to attack, and what it must not touch."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from pydantic_core import from_json
 
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.tools.artifacts import as_file_name
+from holdfast.tools.network import pace
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
 from tests.adapters.provider_server import point_adapters_at
@@ -74,3 +76,18 @@ async def alive(workspace: Path) -> AsyncGenerator[Alive]:
 @pytest.fixture
 def reach(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Reach:
     return lambda address: point_adapters_at(address, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that readers of a flood would wait: here others have their turn and no more."""
+    seconds: list[float] = []
+
+    async def take_turn(wait: float) -> None:
+        seconds.append(wait)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(pace, "sleep", take_turn)
+    # All connections of the process share one, and would wait later for what nobody waits here.
+    monkeypatch.setattr(pace, "OF_ALL", pace.Rate(pace.MORE_PER_SECOND, 1.0))
+    return seconds

@@ -24,6 +24,8 @@ from tests.activities.test_notifications import SECRET, a_notice
 from tests.attacks.net import PUBLIC, Net, Serve
 from tests.attacks.servers import serving
 
+pytestmark = pytest.mark.usefixtures("waits")
+
 EVERYBODY = ("*",)
 PATIENT = 300.0
 PATIENCE = Timeouts(total=PATIENT, connect=PATIENT)
@@ -128,6 +130,22 @@ async def test_a_client_of_the_workers_own_gives_up(begin: bytes, more: bytes, s
             await client.get(address)
 
         assert had() >= 30
+
+
+async def test_a_flood_is_read_no_faster_than_its_share(waits: list[float]) -> None:
+    """Whoever reads waits for seconds: one whom a tool asks, and one whom the worker asks."""
+    flood = endless(b"", HEADERS)
+    net = Net()
+    async with net.serving(flood):
+        with pytest.raises(ToolError, match="never begins"):
+            await net.egress(PATIENCE).ask(request("GET", f"http://{PUBLIC}/"), EVERYBODY)
+    of_tools = max(waits)
+    waits.clear()
+    async with serving(flood) as address, open_client(PATIENT, trust_env=False) as client:
+        with pytest.raises(UnacceptableResponse, match="never begins"):
+            await client.get(address)
+
+    assert min(of_tools, max(waits)) > 1
 
 
 async def test_no_server_of_keys_keeps_the_loop(tmp_path: Path) -> None:

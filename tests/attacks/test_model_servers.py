@@ -26,6 +26,8 @@ from tests.attacks.servers import JSON, STREAM, Reach, failure, flooding, servin
 from tests.running import Runs
 from tests.sample import IMPATIENT
 
+pytestmark = pytest.mark.usefixtures("waits")
+
 MEGABYTE = 1_000_000
 
 

@@ -28,7 +28,7 @@ from tests.adapters.provider_server import ProviderServer
 from tests.attacks.net import answering
 from tests.attacks.servers import STREAM, Reach, failure, flooding, serving
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("waits")]
 
 Assemble = Callable[[list[JsonObject]], JsonObject]
 
