@@ -150,7 +150,7 @@ def test_when_all_failed_the_reason_has_the_last_error() -> None:
                 None,
                 stop=Stop(reason="max_steps (2) reached", detail="2 calls", next_safe_action=""),
             ),
-            TierFailure("max_steps (2) reached: 2 calls", "2 steps"),
+            TierFailure("max_steps (2) reached: 2 calls", "2 steps", "max_steps (2) reached"),
         ),
         (
             a_result(
@@ -158,7 +158,7 @@ def test_when_all_failed_the_reason_has_the_last_error() -> None:
                 None,
                 stop=Stop(reason="no model answered", detail="", next_safe_action=""),
             ),
-            TierFailure("no model answered", "2 steps"),
+            TierFailure("no model answered", "2 steps", "no model answered"),
         ),
         ("it was cancelled", TierFailure("it was cancelled")),
     ],
