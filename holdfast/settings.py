@@ -2,7 +2,7 @@
 
 import getpass
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeAlias, get_args
@@ -18,6 +18,12 @@ MAX_SECRET_CHARS = 64_000
 
 _SECRET = "HOLDFAST_SECRET_"  # noqa: S105 -- the beginning of a name
 _FILE = "_FILE"
+_NAMED_FILES = frozenset(
+    {
+        *("HOLDFAST_LOG_FILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH"),
+        *("TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_SERVER_CA_CERT_PATH"),
+    }
+)
 _SECRET_NAME = Pattern("[A-Za-z0-9_]+")
 _HEADER_NAME = Pattern("[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -71,8 +77,8 @@ class Settings:
 
     @property
     def own_files(self) -> tuple[Path, ...]:
-        """What a process itself goes by: no tool works on it."""
-        return self.home, self.approvers, self.keys
+        """What a process itself goes by: no tool works on it, and no project brings it along."""
+        return self.home, self.approvers, self.keys, *_find_named_files()
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,14 @@ def _sandbox() -> SandboxPlace:
         if said == place:
             return place
     raise HoldfastError(f"HOLDFAST_SANDBOX is {said!r}: use one of {', '.join(places)}")
+
+
+def _find_named_files() -> Iterator[Path]:
+    """Yield the files that variables name: with secrets, with keys of the connection, the log."""
+    for name, value in os.environ.items():
+        is_secret = name.startswith(_SECRET) and name.endswith(_FILE)
+        if value and (is_secret or name in _NAMED_FILES):
+            yield Path(value)
 
 
 def _find_config_home() -> Path:

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast import Agent, App, Budget, ResourceScope, Risk, tool
 from holdfast.contracts.errors import ToolDenied
+from holdfast.settings import Settings
 from holdfast.testing import call
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.execution import WorkerExecutor
@@ -127,6 +128,25 @@ async def test_no_path_leads_to_what_the_worker_goes_by(
     await place.run(save, beside, lambda _: None, admitted)
     assert (tmp_path / "other" / "new").exists()
     assert keys.read_text() == "{}"
+
+
+def test_files_of_secrets_are_the_workers_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No tool works on them or on the log, and no project in which they lie brings them along."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    (project / "keys").mkdir(parents=True)
+    for path in ("bank", "worker.log", "keys/client.key", "main.py"):
+        (project / path).write_text("correct horse battery staple")
+    monkeypatch.setenv("HOLDFAST_SECRET_BANK_FILE", str(project / "bank"))
+    monkeypatch.setenv("HOLDFAST_LOG_FILE", str(project / "worker.log"))
+    monkeypatch.setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", str(project / "keys" / "client.key"))
+    workspaces = Workspaces(home, own=Settings.load().own_files)
+
+    left_out = workspaces.fill("run", project)
+
+    assert [one.path for one in left_out] == ["bank", "keys/client.key", "worker.log"]
+    assert (workspaces.ensure("run") / "main.py").exists()
 
 
 def test_what_a_worker_goes_by_is_copied_into_no_workspace(tmp_path: Path) -> None:
