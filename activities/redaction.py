@@ -25,10 +25,18 @@ from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_FAILURE_BYTES
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, format_stack, safe_str
 from holdfast.contracts.texts import cut_with_note
 from holdfast.event_log import log
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import MAX_INLINE_BYTES, look_through
 from holdfast.tools.redaction import Redactor
 
 _TOO_DEEP = "[redacted: nested too deeply to be checked]"
+
+_STACK_CHARS = 8_000
+"""Of the end of a stack. It is looked through on the loop, and so is what an error says."""
+
+# Of their own: no result of a tool, which may be as large as anything, keeps a decision waiting.
+CLEARERS = FairThreads(2, "clear")
+LATE_CLEARER = FairThreads(1, "clear-late")
 
 
 class RedactionInterceptor(Interceptor):
@@ -71,14 +79,15 @@ class _Inbound(ActivityInboundInterceptor):
         return RawValue(payload)
 
     async def _redact_data(self, content: bytes) -> bytes:
-        """Clear a result beside the loop, alive meanwhile; where it has no turn, on the loop."""
+        """Clear a result beside the loop, alive meanwhile; one that has no turn, behind others."""
         if len(content) <= MAX_INLINE_BYTES:
             return self._redact_known(content)
-        with contextlib.suppress(TimeoutError):
-            async with Heartbeater(), asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
-                run_id = activity.info().workflow_id or ""
-                return await look_through(run_id, content, self._redact_known)
-        return self._redact_known(content)
+        run_id = activity.info().workflow_id or ""
+        async with Heartbeater():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
+                    return await look_through(run_id, content, self._redact_known, CLEARERS)
+            return await look_through(run_id, content, self._redact_known, LATE_CLEARER)
 
     def _redact_known(self, content: bytes) -> bytes:
         try:
@@ -137,7 +146,7 @@ class _ErrorRedaction:
                 return ApplicationError(self._redact_text(safe_str(error)), type=kind)
 
     def _redact_text(self, text: str) -> str:
-        said = self._redactor.text(text[:MAX_INLINE_BYTES])
+        said = self._redactor.text(text[: MAX_FAILURE_BYTES + self._redactor.reach])
         return cut_with_note(repair_surrogates(said), MAX_FAILURE_BYTES)
 
     def _log(self, error: BaseException | None) -> None:
@@ -148,13 +157,13 @@ class _ErrorRedaction:
         """
         stack = _find_stack(error)
         if stack:
-            stack = self._redactor.text(stack[-MAX_INLINE_BYTES:])
+            stack = self._redactor.text(stack[-_STACK_CHARS - self._redactor.reach :])
             asked = activity.info()
             log.warning(
                 "activity.raised",
                 activity=asked.activity_type,
                 attempt=asked.attempt,
-                stack=repair_surrogates(stack),
+                stack=repair_surrogates(stack[-_STACK_CHARS:]),
             )
 
 

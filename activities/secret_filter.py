@@ -13,16 +13,23 @@ from temporalio.exceptions import ApplicationError
 from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.activities.redaction import is_cancellation
 from holdfast.contracts.base import repair_surrogates
-from holdfast.contracts.bounds import MAX_NEXT_ACTIONS
+from holdfast.contracts.bounds import (
+    MAX_FAILURE_BYTES,
+    MAX_NEXT_ACTIONS,
+    MAX_TOOL_REASON_CHARS,
+)
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
 from holdfast.tools.context import as_report
-from holdfast.tools.large_json import MAX_INLINE_BYTES, is_readable_json, look_through
+from holdfast.tools.large_json import is_readable_json, look_through
 from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values
 from holdfast.tools.views import TooManyPieces
 
 MAX_DETAILS = 10
 """Of what a tool raises."""
+
+_ACTION_CHARS = MAX_FAILURE_BYTES // MAX_NEXT_ACTIONS
+"""Of a refusal no more is told, and it is looked through on the loop."""
 
 _WITHHELD_SUMMARY = "done; texts and numbers of the result are withheld, the tool delivers them"
 
@@ -56,13 +63,15 @@ class SecretFilter:
         if by_tool and self._withholds:
             error.reason, error.next_valid_actions = WITHHELD, ()
             return error
-        error.reason = self._redact_words(error.reason)
-        actions = error.next_valid_actions[:MAX_NEXT_ACTIONS]
-        error.next_valid_actions = tuple(map(self._redact_words, actions))
+        error.reason = self._redact_words(error.reason, MAX_TOOL_REASON_CHARS)
+        error.next_valid_actions = tuple(
+            self._redact_words(action, _ACTION_CHARS)
+            for action in error.next_valid_actions[:MAX_NEXT_ACTIONS]
+        )
         return error
 
-    def _redact_words(self, text: str) -> str:
-        return repair_surrogates(self._redactor.text(text[:MAX_INLINE_BYTES]))
+    def _redact_words(self, text: str, most: int) -> str:
+        return repair_surrogates(self._redactor.text(text[: most + self._redactor.reach]))
 
     def __enter__(self) -> None: ...
 

@@ -13,8 +13,8 @@ from pydantic_core import from_json
 from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES
 from holdfast.tools.fair_threads import FairThreads
 
-MAX_INLINE_BYTES = 100_000
-"""Bytes; to look through so many takes too long for the loop."""
+MAX_INLINE_BYTES = 10_000
+"""Bytes; to look through more takes too long for the loop: a hundred calls may end at once."""
 
 Result = TypeVar("Result")
 

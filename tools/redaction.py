@@ -26,6 +26,8 @@ _MAX_TAIL_CHARS, _MIN_TAIL_CHARS = 14, 4
 _HELD_CHARS = 66
 """Characters by which a secret is known, each of them as an escape of six."""
 
+_ESCAPED_CHARS, _MIN_REACH = 6, 500
+
 _KEPT_TEXTS, _MAX_KEPT_CHARS = 512, 2_000
 """
 Texts of so many characters that are known to have no secret; when there are more, it begins anew.
@@ -46,8 +48,8 @@ first letters of what is spelled with others between them.
 
 _OPEN_ESCAPE = Pattern(r"(?:\\+[a-zA-Z]?\{?[0-9A-Fa-f]*|&#?[0-9A-Za-z]*|%u?[0-9A-Fa-f]{0,3})$")
 
-_MAX_TAKEN_CHARS = 30_000
-"""Characters; to look through them is a matter of milliseconds."""
+_MAX_TAKEN_CHARS = 8_000
+"""Characters; to look through them is a matter of milliseconds, whatever they are."""
 
 
 class _KnownSecrets:
@@ -58,6 +60,7 @@ class _KnownSecrets:
         # A secret that is a piece of a mark would be found in every mark.
         found = encode_secrets(value for value in values if value not in REDACTED + WITHHELD)
         self._any = bool(values)
+        self.reach = _ESCAPED_CHARS * max(map(len, values), default=0)
         self._plain, self._quoted, self._hex, self._base64 = map(Pieces, found)
         self._have_signs = found.have_signs
         self._clean = set[str]()
@@ -120,6 +123,11 @@ class Redactor:
         What reaches to its end may still become a secret, or a longer one.
         """
         return _Redaction(self._current(), lookalikes=True).find(text, growing=True)
+
+    @property
+    def reach(self) -> int:
+        """How many characters a secret may have: so many more are looked at than are told."""
+        return max(_MIN_REACH, self._current().reach)
 
     def learn(self) -> None:
         """Take note of what is secret now."""

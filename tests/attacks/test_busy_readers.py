@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from datetime import timedelta
 from pathlib import Path
-from threading import Event
+from threading import Event, get_ident
 
 import pytest
 from temporalio.testing import ActivityEnvironment
@@ -49,7 +49,11 @@ async def written(runs: Runs, log: Path, unit: str, times: int = 1) -> ToolSucce
 async def busy_readers() -> AsyncGenerator[None]:
     """Keep all threads of those who look through results, until the test is over."""
     free = Event()
-    held = [asyncio.create_task(READERS.run("another", free.wait)) for _ in range(2)]
+    held = [
+        asyncio.create_task(threads.run("another", free.wait))
+        for threads in (READERS, redaction.CLEARERS)
+        for _ in range(2)
+    ]
     await asyncio.sleep(0.1)
     yield
     free.set()
@@ -97,6 +101,24 @@ async def test_a_write_is_done_whatever_its_answer_escapes(
     assert "1,000,000 escapes" in result.summary
 
 
+async def test_what_leaves_an_activity_is_cleared_beside_the_loop() -> None:
+    """Escapes of a hundred kilobytes take a tenth of a second, and a hundred calls end at once."""
+    threads: list[int] = []
+
+    def known() -> frozenset[str]:
+        threads.append(get_ident())
+        return frozenset({"open sesame"})
+
+    async def work() -> str:
+        threads.clear()
+        return "\\n" * MAX_INLINE_BYTES
+
+    await leaving(ActivityEnvironment(), Redactor(known), work)
+
+    assert threads
+    assert get_ident() not in threads
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("busy_readers")
 async def test_what_leaves_an_activity_waits_alive_and_not_for_ever(
@@ -104,13 +126,19 @@ async def test_what_leaves_an_activity_waits_alive_and_not_for_ever(
 ) -> None:
     """A result that has no turn is cleared all the same; heartbeats go on until then."""
     monkeypatch.setattr(redaction, "CLEARING_TIMEOUT", SHORT)
-    environment, beats = ActivityEnvironment(), list[object]()
+    environment, beats, threads = ActivityEnvironment(), list[object](), list[int]()
     environment.on_heartbeat = lambda *details: beats.append(details)
 
+    def known() -> frozenset[str]:
+        threads.append(get_ident())
+        return frozenset({"open sesame"})
+
     async def work() -> str:
+        threads.clear()
         return "open sesame" + "x" * MAX_INLINE_BYTES
 
-    left = await leaving(environment, Redactor(lambda: frozenset({"open sesame"})), work)
+    left = await leaving(environment, Redactor(known), work)
 
     assert left.data.startswith(b'"[redacted]x')
     assert beats
+    assert get_ident() not in threads

@@ -184,7 +184,7 @@ async def test_a_large_result_is_checked_off_the_loop(attack: Attack, watched: W
 
 async def test_a_large_result_is_kept_off_the_loop(runs: Runs, watched: Watched) -> None:
     """A disk may be slow."""
-    characters = MAX_INLINE_BYTES
+    characters = 10 * MAX_INLINE_BYTES
     async with runs.working(
         scripted([call("fetch_text", characters=characters), told], tools=(fetch_text,))
     ):
