@@ -105,9 +105,10 @@ def find_governing_rule(
     A condition that can't be evaluated never opens anything, whatever a model puts into the
     arguments: a rule that lets calls run doesn't fit then, a rule that denies does. One that needs
     a person holds where what follows would let the call run without one, and one that keeps it in
-    the sandbox where it would run outside. Where something else follows, the call is denied:
-    nobody can say what it takes. So is one that would run without a person, or outside of the
-    sandbox, only because what a rule rests on, by which it wouldn't, doesn't stand any more.
+    the sandbox where it would run outside, or be granted more. Where something else follows, the
+    call is denied: nobody can say what it takes. So is one that would run without a person, or
+    outside of the sandbox, only because what a rule rests on, by which it wouldn't, doesn't stand
+    any more.
     """
     doubtful, lapsed = list[MatchedRule](), list[PolicyRule]()
     for rule in _select_candidates(_find_candidates(case, policy).ordered, case):
@@ -116,17 +117,20 @@ def find_governing_rule(
         if rule.effect in DENYING_EFFECTS and (doubt or found.fit.kind == "fits"):
             return found
         if found.fit.kind == "fits":
-            following = _Outcome.of(rule)
-            freed = _deny_freed_call(lapsed, following)
-            return freed or _resolve_doubtful_rules(doubtful, following) or found
-        if doubt and _holds_back(rule, case):
+            following = _Outcome.of(rule, case)
+            freed = _deny_freed_call(lapsed, following, case)
+            return freed or _resolve_doubtful_rules(doubtful, following, case) or found
+        if doubt:
             doubtful.append(found)
         if _lacks_only_authority(found, case):
             lapsed.append(rule)
     if default.effect == "deny":
         return None
-    following = _Outcome(default.effect, default.requirement, Grant())
-    return _deny_freed_call(lapsed, following) or _resolve_doubtful_rules(doubtful, following)
+    confined = case.runs_in_sandbox
+    following = _Outcome(default.effect, default.requirement, Grant(), confined)
+    return _deny_freed_call(lapsed, following, case) or _resolve_doubtful_rules(
+        doubtful, following, case
+    )
 
 
 def _holds_back(rule: PolicyRule, case: CallContext) -> bool:
@@ -143,9 +147,11 @@ def _lacks_only_authority(found: MatchedRule, case: CallContext) -> bool:
     return match_rule(rule._replace(authority=""), case).kind in {"fits", "doubt"}
 
 
-def _deny_freed_call(lapsed: list[PolicyRule], following: "_Outcome") -> MatchedRule | None:
+def _deny_freed_call(
+    lapsed: list[PolicyRule], following: "_Outcome", case: CallContext
+) -> MatchedRule | None:
     """Deny what would run without a person, or outside of the sandbox, as rules have lapsed."""
-    rule = next((one for one in lapsed if following.frees_from(one)), None)
+    rule = next((one for one in lapsed if following.leads_out_of(_Outcome.of(one, case))), None)
     if rule is None:
         return None
     how = "outside of the sandbox" if rule.effect == "sandbox" else "unasked"
@@ -162,32 +168,54 @@ class _Outcome(NamedTuple):
     effect: Effect
     requirement: Requirement
     grant: Grant
+    confined: bool
 
     @classmethod
-    def of(cls, rule: PolicyRule) -> Self:
-        return cls(rule.effect, rule.requirement, rule.grant)
+    def of(cls, rule: PolicyRule, case: CallContext) -> Self:
+        confined = rule.effect == "sandbox" or case.runs_in_sandbox
+        return cls(rule.effect, rule.requirement, rule.grant, confined)
 
-    def frees_from(self, rule: PolicyRule) -> bool:
-        """Whether a call runs by this though a rule that holds it back wouldn't have let it."""
-        if rule.effect == "sandbox":
-            return self.effect == "allow"
+    @property
+    def asks_nobody(self) -> bool:
+        """Whether the call runs, and no person is asked."""
         return self.effect in ALLOWING_EFFECTS
+
+    def leads_out_of(self, other: Self) -> bool:
+        """Whether a call runs by this without a person, or the sandbox, that it has by another."""
+        return self.asks_nobody and (
+            not other.asks_nobody or (other.confined and not self.confined)
+        )
+
+    def frees_from(self, other: Self) -> bool:
+        """Whether it does so, or is granted what it isn't by the other."""
+        more = self.asks_nobody and other.confined and not self.grants_no_more_than(other)
+        return self.leads_out_of(other) or more
+
+    def grants_no_more_than(self, other: Self) -> bool:
+        """Whether the sandbox lets a call do nothing by this that it doesn't by another."""
+        mine, others = self.grant, other.grant
+        return {*mine.hosts} <= {*others.hosts} and {*mine.commands} <= {*others.commands}
 
 
 def _resolve_doubtful_rules(
-    doubtful: list[MatchedRule], following: _Outcome
+    doubtful: list[MatchedRule], following: _Outcome, case: CallContext
 ) -> MatchedRule | None:
     """Return what rules in doubt make of what follows them; null where it comes to the same."""
-    # One that confines makes nothing of what is confined, or asked about, anyway.
+    # One that lets a call run makes nothing of what follows, unless that lets it do more.
     doubtful = [
-        one for one in doubtful if one.rule.effect != "sandbox" or following.frees_from(one.rule)
+        one
+        for one in doubtful
+        if not (outcome := _Outcome.of(one.rule, case)).asks_nobody
+        or following.frees_from(outcome)
     ]
     if not doubtful:
         return None
     first = doubtful[0]
-    outcome = _Outcome.of(first.rule)
-    if all(_Outcome.of(found.rule) == outcome for found in doubtful):
-        if following.effect in ALLOWING_EFFECTS:
+    outcome = _Outcome.of(first.rule, case)
+    if all(_Outcome.of(found.rule, case) == outcome for found in doubtful):
+        if following.leads_out_of(outcome):
+            return first
+        if outcome.asks_nobody and outcome.grants_no_more_than(following):
             return first
         if following == outcome:
             return None

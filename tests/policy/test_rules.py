@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall
-from holdfast.contracts.decisions import Deny
+from holdfast.contracts.decisions import Deny, RunInSandbox
 from holdfast.policy.engine import DecisionFacts, decide
 from holdfast.policy.rules import Policy
 from tests.builders import a_call, a_contract, a_record
@@ -355,3 +355,39 @@ def test_a_doubtful_sandbox_before_others(rules: list[str], decided: str) -> Non
     decision = decide(call, CONTRACT, some_facts(), a_policy(*written))
 
     assert decided in {decision.rule, decision.verdict}
+
+
+@pytest.mark.parametrize("effect", ["sandbox", "allow"])
+@pytest.mark.parametrize(
+    ("doubtful", "following", "decided"),
+    [
+        pytest.param("", "api.example.com", "policy:r0 ()", id="none before one"),
+        pytest.param("a.example", "a.example, b.example", "policy:r0 (a.example)", id="fewer"),
+        pytest.param("a.example", "b.example", "deny", id="others"),
+        pytest.param("a.example, b.example", "a.example", "policy:r1 (a.example)", id="more"),
+        pytest.param("a.example", "a.example", "policy:r1 (a.example)", id="the same"),
+    ],
+)
+def test_no_odd_arguments_choose_a_wider_grant(
+    doubtful: str, following: str, decided: str, effect: str
+) -> None:
+    """What the sandbox lets a call ask isn't more because a rule that lets it less is in doubt."""
+    # BY-15
+    written: list[str] = []
+    for number, (hosts, condition) in enumerate(
+        [(doubtful, ', when: "args.amount > 3"'), (following, "")]
+    ):
+        listed = f", hosts: [{hosts}]" if hosts else ""
+        place = f"match: {{tools: [write]{listed}}}{condition}"
+        written.append(f"{{id: r{number}, effect: {effect}, {place}}}")
+    contract = a_contract("write", risk="network_open_world", sandboxed=True)
+    call = ToolCall(call_id="c1", name="write", arguments={"amount": 2**70})
+
+    decision = decide(call, contract, some_facts(), a_policy(*written))
+
+    if isinstance(decision, Deny):
+        assert decided == "deny"
+        assert "can't be evaluated" in decision.reason
+    else:
+        assert isinstance(decision, RunInSandbox)
+        assert f"{decision.rule} ({', '.join(decision.grant.hosts)})" == decided
