@@ -14,6 +14,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_UNDECIDED_REASON_CHARS
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.delegation.workers import FindWorker
+from holdfast.contracts.errors import PayloadTooLarge
 from holdfast.contracts.guardrails import (
     ACTIVITY_PREFIX,
     GuardrailResult,
@@ -148,7 +149,30 @@ async def _run_check(
 async def _run_functions(
     run: RunContext, together: tuple[GuardrailCheck, ...]
 ) -> tuple[GuardrailVerdict, ...]:
-    """Run functions of the app; several quick ones share an activity."""
+    """
+    Run functions of the app; several quick ones share an activity.
+
+    What can't be sent at once is looked at in parts, as a long session that was handed over.
+    """
+    try:
+        return await _run_function_activity(run, together)
+    except PayloadTooLarge as error:  # nobody was asked
+        half = len(together[0].subjects) // 2
+        if not half:
+            return tuple(
+                verdict
+                for one in together
+                for verdict in build_fail_closed_verdicts(run, one, str(error))
+            )
+    first = tuple(one._replace(subjects=one.subjects[:half]) for one in together)
+    rest = tuple(one._replace(subjects=one.subjects[half:]) for one in together)
+    return (*await _run_functions(run, first), *await _run_functions(run, rest))
+
+
+async def _run_function_activity(
+    run: RunContext, together: tuple[GuardrailCheck, ...]
+) -> tuple[GuardrailVerdict, ...]:
+    """Run functions of the app. Raises PayloadTooLarge where they would look at too much."""
     state = run.state
     names = tuple(one.spec.name for one in together)
     asked = RunGuardrails(

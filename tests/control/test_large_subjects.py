@@ -1,8 +1,14 @@
 """What guardrails are sent fits into what the server takes, however it is written."""
 
-from holdfast.testing import say
+import pytest
+
+from holdfast import Agent, App, Handoff
+from holdfast.contracts.base import JsonObject
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import Seen, guarded, on_word
 from tests.memory.runs import MemoryRuns
+from tests.sample import IMPATIENT
+from tests.sessions.test_guards_of_receivers import result_of
 
 
 async def test_many_may_look_at_a_large_goal(memory_runs: MemoryRuns) -> None:
@@ -16,3 +22,49 @@ async def test_many_may_look_at_a_large_goal(memory_runs: MemoryRuns) -> None:
 
     assert (result.status, result.answer) == ("completed", "done")
     assert [one.texts for one in seen] == [[goal]] * 8
+
+
+@pytest.mark.parametrize(("last", "end"), [("go", "completed"), ("bad", "blocked")])
+async def test_what_was_said_before_a_handoff_is_looked_at_in_parts(
+    memory_runs: MemoryRuns, last: str, end: str
+) -> None:
+    """More than a megabyte would end the session, and what it was at, without a result."""
+    # GR-01 HO-09
+    seen = Seen()
+
+    def send_on(turn: ScriptTurn) -> Reply:
+        charged = "charge me" in str(turn.transcript[-1])
+        return call("transfer_to_billing", goal="it") if charged else say("Hm.")
+
+    desk = Agent(
+        name="desk",
+        instructions="Find out who can help.",
+        models=["scripted:desk"],
+        settings=IMPATIENT,
+        handoffs=[Handoff("billing", when="money")],
+    )
+    billing = Agent(
+        name="billing",
+        instructions="Charge them.",
+        models=["scripted:billing"],
+        settings=IMPATIENT,
+        guardrails=[on_word("look", "bad", "input", seen, local=True)],
+    )
+
+    def charge(_: ScriptTurn) -> Reply:
+        return say("Charged.")
+
+    scripts = {"desk": send_on, "billing": charge}
+    ends: list[str] = []
+    texts = (*("x" * 140_000 for _ in range(7)), "y" * 130_000 + last, "charge me")
+    async with memory_runs.working(App(agents=[desk, billing], scripts=scripts)):
+        for number, text in enumerate(texts):
+            said: JsonObject = {"message_id": f"m-{number}", "text": text}
+            run = await memory_runs.say("talk", {"agent": "desk"}, said)
+            while (found := await result_of(run, f"m-{number}")) is None:
+                await run.pause()
+            ends.append(found.status)
+        await memory_runs.find("talk").stories()
+
+    assert ends == [*("completed" for _ in texts[1:]), end]
+    assert [len(one) for one in seen.texts] == [len(text) for text in texts]
