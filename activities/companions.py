@@ -1,5 +1,8 @@
 """What is ruled of the tools that draft, take back and find out for others, each as of a call."""
 
+from collections.abc import Iterator
+from math import inf
+
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_RULING_REASON_CHARS
 from holdfast.contracts.control import UndoRuling
@@ -30,9 +33,19 @@ def describe_draft(
         return DraftVariant(variant.contract, arguments, "", flaw=error.reason)
 
 
-def find_companion(asked: AuthorizeCalls, tool: Tool) -> str | None:
-    """Name the tool that finds out what became of a call, or loads what its receiver needs."""
-    return tool.contract.reconcile or asked.loads.get(tool.contract.name)
+def exceeds_limits(asked: AuthorizeCalls, contract: ToolContract) -> bool:
+    """Whether a tool may take more here than the run counts with that began by another release."""
+    seconds, characters = asked.limits.get(contract.name, (inf, inf))
+    return contract.timeout > seconds or contract.max_result_chars > characters
+
+
+def _list_companions(asked: AuthorizeCalls, name: str, own: str | None) -> Iterator[str]:
+    """
+    Name the tools that find out what became of a call, or load what its receiver needs.
+
+    Whom the run asks it knows since it began; its own finder a tool may have by another release.
+    """
+    yield from dict.fromkeys(filter(None, (own, asked.finders.get(name), asked.loads.get(name))))
 
 
 class Companions:
@@ -69,15 +82,19 @@ class Companions:
         ruling = rule_on(CallContext(call, undo.contract, facts), act, self._policy)
         return ruling.with_(reason=clip_chars(ruling.reason, MAX_RULING_REASON_CHARS))
 
-    def is_forbidden(self, companion: str | None, act: CallContext) -> bool:
+    def is_any_forbidden(self, asked: AuthorizeCalls, tool: Tool, act: CallContext) -> bool:
         """
-        Whether what finds out about a call, or loads what it hands over, is forbidden.
+        Whether something that finds out about a call, or loads what it hands over, is forbidden.
 
         Who finds out is part of its write; what loads is kept back by a ceiling as any tool is.
         """
-        finder = companion and self._registry.get(companion)
-        if not finder:
-            return False
+        named = _list_companions(asked, tool.contract.name, tool.contract.reconcile)
+        return any(self._is_forbidden(name, act) for name in named)
+
+    def _is_forbidden(self, name: str, act: CallContext) -> bool:
+        finder = self._registry.get(name)
+        if finder is None:  # another worker may have it
+            return any(name in rule.match.tools for rule in self._policy.forbid_rules)
         call = act.call.with_(name=finder.contract.name)
         try:
             values = finder.values(call.arguments)

@@ -100,7 +100,7 @@ class OpeningActivities:
         if opening.app is not None:
             require_app(opening.app, agent.app)
         if opening.regulated or agent.regulated:
-            self._require_fit(agent)
+            self._require_fit(agent, opening)
         agent = _with_route(agent, opening.task_kind)
         facts = await self._catalogue.facts(agent.models)
         return agent.with_(
@@ -110,8 +110,13 @@ class OpeningActivities:
             resources_searchable=await self._server.resources_searchable(),
         )
 
-    def _require_fit(self, agent: AgentSnapshot) -> None:
+    def _require_fit(self, agent: AgentSnapshot, opening: OpenRun) -> None:
         """Raise ApplicationError where a regulated run can't be kept to this worker."""
+        if opening.within_unregulated:  # a release has made its agent one
+            raise build_start_refusal(
+                f"agent {agent.name!r} is regulated, and the run that it would work for began as "
+                "one that isn't: start that one anew"
+            )
         if not self._has_codec:
             raise build_start_refusal(
                 "the run is regulated, and this worker has no payload codec: give its app one, "

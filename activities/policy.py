@@ -21,7 +21,7 @@ from holdfast.activities.callers import (
     require_run_caller,
 )
 from holdfast.activities.clock import Clock
-from holdfast.activities.companions import Companions, describe_draft, find_companion
+from holdfast.activities.companions import Companions, describe_draft, exceeds_limits
 from holdfast.activities.kill_switch.switches import KillSwitch
 from holdfast.contracts.approvals import (
     Approvable,
@@ -285,8 +285,7 @@ class PolicyActivities:
         call = given.with_(arguments=tool.fill_defaults(given.arguments))
         compared = tool.compare(call.arguments, written)
         facts = self._build_facts(asked, call, tool, known)._replace(
-            values=compared.values,
-            effect=compared.effect,
+            **compared._asdict(),
             variant=describe_draft(self._registry, tool.contract, call.arguments, written),
         )
         rule_on_undo = partial(self._companions.rule_on_undo, written=written)
@@ -312,8 +311,9 @@ class PolicyActivities:
             basis=known.basis.digest(doing, for_another=doing is not tool) if doing else "",
             at=asked.now,
             draft_risk=doing.contract.risk if doing and doing is not tool else None,
-            companion_forbidden=self._companions.is_forbidden(find_companion(asked, tool), case),
+            companion_forbidden=self._companions.is_any_forbidden(asked, tool, case),
             loads_by=known.basis.digest(loader, for_another=True) if loader else "",
+            exceeds=doing is not None and exceeds_limits(asked, doing.contract),
         )
 
     def _build_facts(

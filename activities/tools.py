@@ -157,7 +157,9 @@ class ToolActivities:
         cleared = await secret_filter.redact(invocation.run_id, content)
         if cleared is None:
             return unreadable(invocation, tool.contract.name)
-        results = Results(invocation, tool.contract, self._artifacts)
+        most = invocation.limit_chars(tool.contract.max_result_chars)
+        contract = tool.contract.with_(max_result_chars=most)
+        results = Results(invocation, contract, self._artifacts)
         build = results.build_two_parts if tool.is_two_part else results.build
         result = await look_through(invocation.run_id, cleared, build, _KEEPERS)
         return secret_filter.redact_summary(result)
@@ -171,19 +173,20 @@ class ToolActivities:
 
         What a tool did that has been switched off since can be taken back: its undo is a tool with
         a switch of its own. An undo that is switched off itself, or whose agent is, doesn't run,
-        nor one that fills in here what was never ruled on: a default of another release.
+        nor one that fills in here what was never ruled on: a default of another release. Nor does
+        who finds out: it would look for something else than was done.
 
         A dry run has its calls answered before anybody rules on them; what comes as far as here
         begins all the same nothing.
         """
         if invocation.dry:
             raise _NotAdmitted("this run is dry: no tool runs")
-        if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
-            return
-        if invocation.purpose == "undo" and tool.fill_defaults(invocation.arguments) != (
-            invocation.arguments
+        if invocation.purpose in {"undo", "reconcile"} and (
+            tool.fill_defaults(invocation.arguments) != invocation.arguments
         ):
             raise _NotAdmitted("it takes more here than what was ruled on with its call")
+        if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
+            return
         try:
             switches = await self._switchboard.current()
         except HoldfastError as error:

@@ -130,6 +130,8 @@ def idempotency_key(first_execution_run_id: str, call_id: str, purpose: Purpose)
 class ToolInvocationChange(TypedDict, total=False):
     """What may change of it."""
 
+    time_limit: float | None
+    max_result_chars: int | None
     basis: str
     call_id: str
     agent: str
@@ -151,7 +153,9 @@ class ToolInvocation(Contract):
     every other: `run_id` is a name that somebody chose. `path` are the agents that this one works
     for. `execution` is that in which the call was allowed, left out where it is the first; nothing
     begins in any other. `basis` is by what it was allowed; nothing begins on a worker that decides
-    by something else. Of a run that is `dry` nothing begins at all.
+    by something else. Of a run that is `dry` nothing begins at all. `time_limit`, in seconds, and
+    `max_result_chars` are those that the run counts with, where it does: a worker of a release
+    that allows more keeps to them.
     """
 
     run_id: str
@@ -170,10 +174,20 @@ class ToolInvocation(Contract):
     done: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
     dry: bool = Field(default=False, exclude_if=not_)
+    time_limit: float | None = Field(default=None, exclude_if=not_)
+    max_result_chars: int | None = Field(default=None, exclude_if=not_)
 
     def with_(self, **changes: Unpack[ToolInvocationChange]) -> Self:
         """Return a copy with these fields changed."""
         return self.copy_with(changes)
+
+    def limit_time(self, seconds: float) -> float:
+        """Return how long the call may take where its tool may take so long."""
+        return min(seconds, self.time_limit or seconds)
+
+    def limit_chars(self, most: int) -> int:
+        """Return what a model reads at once of its result, of whose tool it reads so much."""
+        return min(most, self.max_result_chars or most)
 
     @property
     def allowed_in(self) -> str:

@@ -153,7 +153,8 @@ class Decided(Contract):
     otherwise. `undo` says whether what runs may be taken back, where a tool is named for that.
     `basis` is by what it was allowed, `at` when, by the run's time.
     `companion_forbidden`: the policy forbids the tool that would find out what became of the call,
-    or load what its receiver needs. `loads_by` is by what that load was allowed.
+    or load what its receiver needs. `loads_by` is by what that load was allowed. `exceeds`: what
+    runs may take more than the run counts with, here.
     """
 
     kind: Literal["decided"] = "decided"
@@ -173,6 +174,7 @@ class Decided(Contract):
     draft_risk: Risk | None = Field(default=None, exclude_if=not_)
     companion_forbidden: bool = Field(default=False, exclude_if=not_)
     loads_by: str = Field(default="", exclude_if=not_)
+    exceeds: bool = Field(default=False, exclude_if=not_)
 
     @property
     def reading(self) -> str:
@@ -276,7 +278,10 @@ class AuthorizeCalls(Contract):
     `path` are the agents that this one works for. Nothing of the names `without_tools` and the
     classes `without_risks` runs in it. `execution` is that in which the approvals were given.
     `reviews` are those that were approved and release what the calls do. `loads` are the tools
-    that load what the receivers of handoffs need, by those that hand over. `filled_bytes` is what
+    that load what the receivers of handoffs need, by those that hand over, `finders` those by
+    which this run finds out what became of calls, by the tools of these. `limits` are the seconds
+    that calls of tools, and drafts of them, may take, and the characters that a model reads of
+    their results, as this run counts with them. `filled_bytes` is what
     calls of the same turn that were decided before left out of theirs. `trust` is the least of
     what the model had read.
     """
@@ -304,6 +309,10 @@ class AuthorizeCalls(Contract):
     planned: tuple[str, ...] | None = Field(default=None, exclude_if=lambda named: named is None)
     visible_tools: tuple[str, ...]
     loads: Mapping[str, str] = Field(default_factory=dict[str, str], exclude_if=not_)
+    finders: Mapping[str, str] = Field(default_factory=dict[str, str], exclude_if=not_)
+    limits: Mapping[str, tuple[float, int]] = Field(
+        default_factory=dict[str, tuple[float, int]], exclude_if=not_
+    )
     gone: bool = Field(default=False, exclude_if=not_)
     filled_bytes: int = Field(default=0, exclude_if=not_)
     trust: Trust = "trusted"

@@ -138,6 +138,7 @@ class ToolContractChange(TypedDict, total=False):
     """What may change of it."""
 
     risk: Risk
+    max_result_chars: Count
     local: bool
     side_effect: Literal["none", "local", "internal", "external"]
     retry: RetryRule

@@ -62,6 +62,8 @@ def build_input(
         visible_tools=visible,
         trust=state.trust,
         loads=_find_loads(state),
+        finders=_name_finders(state, calls),
+        limits=_list_limits(state, calls),
         now=now,
     )
 
@@ -81,6 +83,19 @@ def _find_loads(state: RunState) -> dict[str, str]:
     """Return the tools that load what the receivers of handoffs need, by what hands over."""
     named = state.agent.delegations
     return {one.tool: one.prepare for one in named if one.prepare is not None}
+
+
+def _name_finders(state: RunState, calls: tuple[CallState, ...]) -> dict[str, str]:
+    """Return the tools that this run would ask what became of calls, whatever another has."""
+    known = (state.agent.find_any_tool(one.call.name) for one in calls)
+    return {one.name: one.reconcile for one in known if one is not None and one.reconcile}
+
+
+def _list_limits(state: RunState, calls: tuple[CallState, ...]) -> dict[str, tuple[float, int]]:
+    """Return what this run counts with for calls and their drafts, whatever a release has."""
+    known = [state.agent.find_any_tool(one.call.name) for one in calls]
+    known += [state.agent.find_any_tool(one.draft) for one in known if one is not None]
+    return {one.name: (one.timeout, one.max_result_chars) for one in known if one is not None}
 
 
 def _without_reason(record: ApprovalRecord) -> ApprovalRecord:

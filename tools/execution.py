@@ -112,7 +112,7 @@ async def execute(
     the tool refuses, and whatever else the tool raises. A synchronous tool runs in a process of
     its own, which is killed at the limit and on cancellation, with everything that it started.
     """
-    limit = tool.contract.timeout
+    limit = invocation.limit_time(tool.contract.timeout)
     if not tool.is_async:
         return await run_in_process(Job(tool, invocation, secret), limit, heartbeat, admit)
     context = ToolContext.of(invocation, secret, heartbeat, kept=kept)

@@ -254,7 +254,7 @@ def _serve(sender: Connection, output: Connection, job: Job) -> None:
     # What can't be told is printed nowhere either: the worker learns that there is no result.
     with contextlib.suppress(BaseException):
         sender.recv()  # it may begin
-        _end_in_time(job.tool.contract.timeout + _LATE_SECONDS)
+        _end_in_time(job.invocation.limit_time(job.tool.contract.timeout) + _LATE_SECONDS)
         with _ErrorReporter(sender):
             values = job.tool.bind(job.invocation.arguments, context)
             content = job.tool.json(job.tool.function(**values))

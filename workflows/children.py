@@ -255,6 +255,8 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
     )
     if run.state.trust == "untrusted" or task.loaded:
         given = given.copy_with({"tainted": True})
+    if run.state.agent.app:  # apps without a name can't be told apart
+        given = given.copy_with({"app": run.state.agent.app})
     if run.state.planning:
         given = given.copy_with({"mode": "plan"})
     if run.state.agent.review != Requirement():

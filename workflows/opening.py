@@ -66,7 +66,9 @@ def require_plain_start(info: workflow.Info, kind: str) -> None:
 
 async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
     """Return the agent as a worker has it, with the models that the start names."""
-    agent = await open_agent(given.agent, task_kind, regulated=given.regulated)
+    agent = await open_agent(
+        given.agent, task_kind, given.app, regulated=given.regulated, path=given.path
+    )
     try:
         if given.is_dry:
             recorded_results.require_dry(agent)
@@ -76,12 +78,18 @@ async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
 
 
 async def open_agent(
-    name: str, task_kind: str | None, app: str | None = None, *, regulated: bool = False
+    name: str,
+    task_kind: str | None,
+    app: str | None = None,
+    *,
+    regulated: bool = False,
+    path: tuple[str, ...] = (),
 ) -> AgentSnapshot:
     """
     Have a worker, of this *app* if one is named, say what the agent is now.
 
-    Raises ApplicationError where none has it.
+    It works for the agents of *path*, if any. Raises ApplicationError where none has it, or where
+    it may not begin: nothing has begun then.
     """
     run_id = workflow.info().workflow_id
     try:
@@ -90,14 +98,19 @@ async def open_agent(
             lambda: workflow.execute_local_activity_method(
                 OpeningActivities.open_run,
                 OpenRun(
-                    run_id=run_id, agent=name, task_kind=task_kind, app=app, regulated=regulated
+                    run_id=run_id,
+                    agent=name,
+                    task_kind=task_kind,
+                    app=app,
+                    regulated=regulated,
+                    within_unregulated=bool(path) and not regulated,
                 ),
                 **options.record(f"open agent {name}"),
             ),
             UNTIL_FOUND,
         )
     except FailureError as error:
-        if is_cancelled_exception(error) or not failures.is_handed_back(error):
+        if is_cancelled_exception(error):
             raise
         raise failures.build_start_refusal(failures.message(error)) from error
 

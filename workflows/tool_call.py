@@ -75,6 +75,10 @@ async def run_tool(
         grant=_grant(asked),
         basis=ruling.basis,
     )
+    if ruling.exceeds:  # when it is over, and how much of it fits into a payload, is counted here
+        invocation = invocation.with_(
+            time_limit=contract.timeout, max_result_chars=contract.max_result_chars
+        )
     contract = _limit_retries(state.agent.budget, contract)
     contract = contract.with_risk(ruling.runs_as, reaches_out=ruling.reaches_out)
     result = await execute_tool(

@@ -8,13 +8,18 @@ from holdfast.contracts.base import Contract
 
 
 class OpenRun(Contract):
-    """Input of the activity `open_run`; one that has begun stays with its `app`, and regulated."""
+    """
+    Input of the activity `open_run`; one that has begun stays with its `app`, and regulated.
+
+    `within_unregulated`: the run that it works for began as one that is about no such data.
+    """
 
     run_id: str
     agent: str
     task_kind: str | None = None
     app: str | None = Field(default=None, exclude_if=lambda value: value is None)
     regulated: bool = Field(default=False, exclude_if=not_)
+    within_unregulated: bool = Field(default=False, exclude_if=not_)
 
 
 class FindWorker(Contract):

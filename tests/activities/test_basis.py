@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from holdfast import Reconciled, tool
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.calls import Purpose
 from holdfast.contracts.tools import Risk
+from holdfast.tools.registry import ToolRegistry
 from tests.activities.test_secrets import Saying, told
 
 
@@ -59,3 +61,20 @@ async def test_a_read_that_was_tried_may_be_decided_anew(tmp_path: Path) -> None
     """Where a read is one for both, nothing has happened."""
     with pytest.raises(ApplicationError, match="two releases"):
         await told(nothing(), tmp_path, name="look", basis="another", attempt=2)
+
+
+async def test_who_finds_out_looks_for_nothing_that_was_never_ruled_on(
+    tmp_path: Path,
+) -> None:
+    """A default of a newer release is no part of what was done: who looks for it finds nothing."""
+
+    @tool(risk=Risk.READ_ONLY)
+    async def find_rotation(account: str, region: str = "eu") -> Reconciled:
+        """Find out whether credentials were rotated."""
+        raise AssertionError(account, region)
+
+    place, tools = nothing(), ToolRegistry([find_rotation])
+    result, _ = await told(place, tmp_path, name="find_rotation", purpose="reconcile", tools=tools)
+
+    assert result.status == "denied"
+    assert place.calls == []

@@ -123,12 +123,14 @@ async def told(
     name: str = "look",
     environment: ActivityEnvironment | None = None,
     attempt: int = 1,
+    *,
+    tools: ToolRegistry = TOOLS,
     **call: object,
 ) -> tuple[ToolResult, list[JsonValue]]:
     """Make a call, and return its result and what it reported."""
     redactor = Redactor(lambda: frozenset({SECRET}))
     activities = ToolActivities(
-        TOOLS,
+        tools,
         place,
         FileArtifacts(folder),
         board or Board(),
@@ -142,9 +144,9 @@ async def told(
     environment.payload_converter = pydantic_data_converter.payload_converter
     reported: list[JsonValue] = []
     environment.on_heartbeat = lambda *details: reported.extend(details)
-    basis = CLASSES.get(str(call.get("purpose"))) or BASIS.digest(TOOLS.get(name) or look)
+    basis = CLASSES.get(str(call.get("purpose"))) or BASIS.digest(tools.get(name) or look)
     told_of: dict[str, object] = {"basis": basis, **call}
-    if call.get("purpose") == "undo":
+    if call.get("purpose") in {"undo", "reconcile"}:
         told_of["arguments"] = {"account": "fred"}
     payload = environment.payload_converter.to_payload(an_invocation(**told_of))
     left = await leaving(environment, redactor, activities.run_tool, [RawValue(payload)])

@@ -1,5 +1,6 @@
 """A release makes an agent regulated, and a run that began before is handed to it."""
 
+import asyncio
 from uuid import uuid4
 
 import pytest
@@ -40,7 +41,7 @@ def doctor(turn: ScriptTurn) -> Reply:
     return replies[turn.number - 3]
 
 
-def release(*guardrails: Guardrail, regulated: bool) -> App:
+def release(*guardrails: Guardrail, regulated: bool, returns: bool = False) -> App:
     """An app whose doctor looks patients up from the release on that makes it regulated."""
     tools = [find_patient, ask_user] if regulated else [ask_user]
     return App(
@@ -50,7 +51,7 @@ def release(*guardrails: Guardrail, regulated: bool) -> App:
                 instructions="Ask, and hand over.",
                 models=["scripted:triage"],
                 tools=[ask_user, book],
-                handoffs=[Handoff("doctor", when="somebody is ill")],
+                handoffs=[Handoff("doctor", when="somebody is ill", return_expected=returns)],
                 guardrails=guardrails,
                 settings=IMPATIENT,
             ),
@@ -68,12 +69,17 @@ def release(*guardrails: Guardrail, regulated: bool) -> App:
 
 
 async def begin(
-    client: Client, queue: str, *guardrails: Guardrail, strategy: Strategy = "stateless"
+    client: Client,
+    queue: str,
+    *guardrails: Guardrail,
+    strategy: Strategy = "stateless",
+    returns: bool = False,
 ) -> tuple[Holdfast, Run, str]:
     """A run that waits for an answer by the time of the release, and what it has asked."""
     readable, name = with_codec(client, Packed()), f"run-{uuid4().hex[:8]}"
     given = {"agent": "triage", "input": "help", "strategy": strategy}
-    async with worker.run_worker(client, release(*guardrails, regulated=False), task_queue=queue):
+    before = release(*guardrails, regulated=False, returns=returns)
+    async with worker.run_worker(client, before, task_queue=queue):
         await readable.start_workflow("AgentRun", given, id=name, task_queue=queue)
         holdfast = Holdfast(readable)
         run = holdfast.run(name)
@@ -128,3 +134,22 @@ async def test_nobody_regulated_goes_on_with_a_run_that_is_not_fit(
     assert refused.reason.startswith("doctor can't go on: ")
     assert why in refused.reason
     assert (result.model, result.answer) == ("scripted:triage", "on my own")
+
+
+async def test_nobody_regulated_works_for_a_run_that_is_not(client: Client) -> None:
+    """What it answers would be told, hosted and kept with the rest of that run."""
+    # HT-04 PP-05
+    queue = f"regulated-{uuid4().hex[:8]}"
+    holdfast, run, question = await begin(client, queue, returns=True)
+    after = release(regulated=True, returns=True)
+    async with worker.run_worker(client, after, task_queue=queue):
+        await run.answer(question, "yes", by="zoe")
+        async with asyncio.timeout(60):
+            result = await run.result()
+        handle = holdfast.client.get_workflow_handle(run.id)
+        page = await handle.query("transcript", result_type=TranscriptPage)
+
+    refused = [item.results[0] for item in page.items if isinstance(item, ToolTurn)][-1]
+    assert isinstance(refused, ToolFailure)
+    assert "the run that it would work for began as one that isn't" in refused.reason
+    assert (result.answer, result.unresolved) == ("on my own", ())

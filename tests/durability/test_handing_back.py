@@ -7,10 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 
-from holdfast import Agent, App, Tool
+from holdfast import Agent, App, SubAgent, Tool
 from holdfast.activities.callers import NOT_HERE
 from holdfast.guardrails import (
     Guardrail,
@@ -21,7 +22,7 @@ from holdfast.guardrails import (
     passed,
 )
 from holdfast.runner import build_replayer
-from holdfast.testing import Script, call, say
+from holdfast.testing import Reply, Script, ScriptTurn, call, say
 from holdfast.workflows import options
 from holdfast.workflows.agent_run import AgentRun
 from tests.running import Run, Runs
@@ -97,6 +98,49 @@ async def test_a_run_stays_with_its_app(runs: Runs, tmp_path: Path) -> None:
 
     assert result.answer == "send ok"
     assert lines(Path(log)) == [f"{run.first_execution}/call_1_1 hi"]
+
+
+class Task(BaseModel):
+    """Do a part of the work."""
+
+    goal: str
+
+
+class Done(BaseModel):
+    """What came of it."""
+
+    text: str
+
+
+def repeat(turn: ScriptTurn) -> Reply:
+    """Answer with what another agent brought."""
+    (result,) = turn.results
+    return say(str(result.model_dump()["data"]))
+
+
+def dividing(name: str) -> App:
+    """An app of this name whose agent, of this name too, has a clerk work for it."""
+    clerk = SubAgent("clerk", input=Task, output=Done)
+    scripts: dict[str, Script] = {
+        "desk": [call("delegate_to_clerk", goal="go"), repeat],
+        "clerk": [say(f'{{"text": "{name}"}}')],
+    }
+    agents = [
+        Agent(name=name, instructions="Go.", models=["scripted:desk"], subagents=[clerk]),
+        Agent(name="clerk", instructions="Go.", models=["scripted:clerk"]),
+    ]
+    return App(agents=agents, scripts=scripts, name=name)
+
+
+async def test_a_part_of_a_run_stays_with_its_app(runs: Runs) -> None:
+    """Another app on the queue has an agent of the same name, and does no part of ours."""
+    async with side_by_side(runs, dividing("theirs"), dividing("ours")):
+        started = [await runs.start("ours") for _ in range(8)]
+        results = [await run.result() for run in started]
+        for run in started:
+            await replays(run)
+
+    assert [result.answer for result in results] == ["{'text': 'ours'}"] * 8
 
 
 async def test_a_tool_that_another_worker_has(runs: Runs, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ class Sandbox:
         ends, also by cancellation, nothing that the call started is left.
         """
         jail = await self._jail(tool, invocation)
-        name, limit = tool.contract.name, tool.contract.timeout
+        name, limit = tool.contract.name, invocation.limit_time(tool.contract.timeout)
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
         async with (
             self._start(jail) as (launched, channel),

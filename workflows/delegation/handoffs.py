@@ -63,6 +63,7 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
             state.brief.task_kind,
             state.agent.app,
             regulated=state.brief.regulated,
+            path=state.brief.path,
         )
     except FailureError as error:
         if is_cancellation(error):
