@@ -4,8 +4,9 @@ import pytest
 
 from holdfast import Agent, App, Handoff
 from holdfast.contracts.base import JsonObject
-from holdfast.testing import Reply, ScriptTurn, call, say
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.control.guarded import Seen, guarded, on_word
+from tests.histories import noted
 from tests.memory.runs import MemoryRuns
 from tests.sample import IMPATIENT
 from tests.sessions.test_guards_of_receivers import result_of
@@ -68,3 +69,22 @@ async def test_what_was_said_before_a_handoff_is_looked_at_in_parts(
 
     assert ends == [*("completed" for _ in texts[1:]), end]
     assert [len(one) for one in seen.texts] == [len(text) for text in texts]
+
+
+async def test_a_run_that_is_too_large_to_be_looked_at_ends_with_its_result(
+    memory_runs: MemoryRuns,
+) -> None:
+    """Who looks at the whole of it, once it is over, can't decide, and only warns."""
+    # GR-04
+    looks = on_word("look", "bad", "after_run", local=True)
+    script = [
+        *(calls(call("look", place=str(n)), text="x" * 150_000) for n in range(5)),
+        say("done"),
+    ]
+    async with memory_runs.working(guarded(script, looks)):
+        run = await memory_runs.start("it")
+        result = await run.result()
+        warned = [one.summary for one in noted(await run.story()) if "warning" in one.summary]
+
+    assert (result.status, result.answer) == ("completed", "done")
+    assert "look can't decide" in str(warned)
