@@ -1,5 +1,6 @@
 """The activity that runs guardrails: each named one looks at each subject."""
 
+import asyncio
 from collections.abc import Collection, Iterable
 from types import TracebackType
 
@@ -85,6 +86,7 @@ class GuardrailActivities:
     ) -> GuardrailVerdict:
         with _ErrorTranslation(name, subject, asked.unreleased):
             result = _require_result(await function(subject, context))
+        await asyncio.sleep(0)  # other runs' heartbeats: of a long answer each verdict takes long
         reason = clip_chars(self._redactor.text(result.reason), MAX_VERDICT_REASON_CHARS)
         return GuardrailVerdict(
             tripwire_triggered=result.tripwire_triggered,

@@ -81,7 +81,9 @@ def quotes(text: str, other: str) -> bool:
 
     It does with about three words in a row, with the whole of a short one, and with one number.
     """
-    words, others = _split_words(text), _split_words(other)
+    if not (words := _split_words(text)):
+        return False
+    others = _split_words(other)
     repeated, whole = ("".join(each).encode(errors="replace") for each in (words, others))
     if _WORD_BYTES <= len(whole) <= _QUOTE_BYTES:
         return whole in repeated

@@ -1,4 +1,6 @@
-"""What a guardrail is told of the run that it looks for."""
+"""What a guardrail is told of the run that it looks for, and who else has a turn meanwhile."""
+
+import asyncio
 
 from holdfast.contracts.guardrails import GuardrailResult, Subject
 from holdfast.guardrails.definition import (
@@ -6,7 +8,8 @@ from holdfast.guardrails.definition import (
     guardrail,
     passed,
 )
-from tests.activities.looking import KnownHolders, goal, looked
+from tests.activities.looking import KnownHolders, activities, asking, goal, looked
+from tests.asking import in_run
 
 
 async def test_it_knows_the_run() -> None:
@@ -27,3 +30,26 @@ async def test_it_knows_the_run() -> None:
     assert (seen[0].domain, seen[0].task_kind) == ("d", "k")
     assert verdict.reason == "run-0"
     assert holders.asked == [("run-1", "acme", "disk:1")]
+
+
+async def test_other_runs_have_their_turn_between_two_verdicts() -> None:
+    """Of a long answer each verdict takes a third of a second on the loop of all runs."""
+    turns, seen = [0], list[int]()
+
+    async def take_turns() -> None:
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    @guardrail(layer="output")
+    async def looks(_subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        """Note who had a turn."""
+        seen.append(turns[0])
+        return passed()
+
+    others = asyncio.create_task(take_turns())
+    subjects = tuple(Subject(kind="answer", text=text) for text in "abc")
+    await in_run("run-1").run(activities([looks]).run, asking(looks, subjects=subjects))
+    others.cancel()
+
+    assert len(set(seen)) == len(subjects)
