@@ -30,6 +30,9 @@ __all__ = ["RULES", "DecisionFacts", "decide"]
 
 Rule: TypeAlias = Callable[[CallContext, Policy], Decision | None]
 
+_MAX_PATH_CHARS = 4_096
+"""Of a path: no system opens a longer one, and a worker would take long to find where it leads."""
+
 
 def deny_switched_off(case: CallContext, _policy: Policy) -> Decision | None:
     """What is switched off doesn't run, whoever has approved it."""
@@ -93,9 +96,10 @@ def deny_outside_workspace(case: CallContext, _policy: Policy) -> Decision | Non
     scope, named = case.contract.resource_scope, case.scope_value
     if scope.kind != "workspace":
         return None
-    path = PurePosixPath(named) if isinstance(named, str) and "\0" not in named else None
-    if path is not None and not path.is_absolute() and ".." not in path.parts:
-        return None
+    if isinstance(named, str) and "\0" not in named and len(named) <= _MAX_PATH_CHARS:
+        path = PurePosixPath(named)
+        if not path.is_absolute() and ".." not in path.parts:
+            return None
     return Deny(
         rule="workspace-scope",
         reason=f"{scope.argument} {named!r} is no path inside the workspace",

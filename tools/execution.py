@@ -80,7 +80,7 @@ def _deny_outside_workspace(tool: Tool, invocation: ToolInvocation, own: Sequenc
             f"{scope.argument} {str(named)[:500]!r} leads out of the workspace",
             ("use a path without links",),
         )
-    own_files = set(map(_identify, own))
+    own_files = {_identify(path.resolve()) for path in own}
     if not own_files.isdisjoint(map(_identify, (place, *place.parents))):
         raise ToolDenied(
             f"{scope.argument} {str(named)[:500]!r} leads to what the worker itself goes by",
@@ -89,11 +89,11 @@ def _deny_outside_workspace(tool: Tool, invocation: ToolInvocation, own: Sequenc
 
 
 def _identify(path: Path) -> tuple[int, int] | Path:
-    """Return what a path means, by whatever name: some file systems know no capitals."""
+    """Return what a resolved path means, by whatever name: some file systems know no capitals."""
     try:
         found = path.stat()
     except OSError:
-        return path.resolve()
+        return path
     return found.st_dev, found.st_ino
 
 

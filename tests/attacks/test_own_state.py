@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -128,6 +129,19 @@ async def test_no_path_leads_to_what_the_worker_goes_by(
     await place.run(save, beside, lambda _: None, admitted)
     assert (tmp_path / "other" / "new").exists()
     assert keys.read_text() == "{}"
+
+
+async def test_no_path_is_long_to_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop that all runs share finds out where it leads, however many folders it names."""
+    monkeypatch.chdir(tmp_path)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"), (Path("home"),))
+    path = "a/" * 2_048  # as long as the policy lets one be
+    began = process_time()
+
+    with pytest.raises(FileNotFoundError):
+        await place.run(save, an_invocation(arguments={"path": path}), lambda _: None, admitted)
+
+    assert process_time() - began < 2
 
 
 def test_files_of_secrets_are_the_workers_own(
