@@ -156,10 +156,8 @@ async def run_worker(
             workflows=[AgentRun, AgentSession],
             activities=build_activities(app, found, around, transcripts, has_sandbox=flaw is None),
             workflow_runner=runner.build_runner(client.data_converter),
-            interceptors=[
-                *build_interceptors(around.redactor),
-                TranscriptInterceptor(transcripts),
-            ],
+            workflow_task_executor=runner.build_workflow_threads(),
+            interceptors=build_interceptors(around.redactor, TranscriptInterceptor(transcripts)),
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
             max_workflow_task_external_storage_concurrency=1,  # or each payload has a task
@@ -231,9 +229,10 @@ def build_activities(
     ]
 
 
-def build_interceptors(redactor: Redactor) -> list[Interceptor]:
+def build_interceptors(redactor: Redactor, *innermost: Interceptor) -> list[Interceptor]:
     """Build what stands between these activities and history, from the outside inwards."""
-    return [LocalSecondsInterceptor(), RedactionInterceptor(redactor), SummaryInterceptor()]
+    ours = LocalSecondsInterceptor(), RedactionInterceptor(redactor), SummaryInterceptor()
+    return [*ours, *innermost]
 
 
 @asynccontextmanager
@@ -323,11 +322,9 @@ def _build_tools(
     return ToolActivities(app.registry, place, artifacts, around.switches, around.redactor, by)
 
 
-def _build_model_activities(
-    app: App, transcripts: Transcripts, redactor: Redactor
-) -> ModelActivities:
+def _build_model_activities(app: App, known: Transcripts, redactor: Redactor) -> ModelActivities:
     shapes = app.build_output_adapters()
-    return ModelActivities(_require_adapters(app), transcripts, shapes, redactor, app.name)
+    return ModelActivities(_require_adapters(app), known, shapes, redactor, app.name)
 
 
 def _find_capabilities(app: App) -> Capabilities:

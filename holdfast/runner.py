@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -297,6 +298,16 @@ bridge.encode_completion = _unless_left(bridge.encode_completion)
 
 SHUTDOWN_TIMEOUT = timedelta(seconds=25)
 """Until a worker that was told to stop has; its activities are cancelled before."""
+
+
+def build_workflow_threads() -> ThreadPoolExecutor:
+    """
+    Build the threads in which workflow code runs.
+
+    They are few: a hundred that build runs anew at once, as the library has them, take the
+    interpreter from the loop until no activity can say any more that it is alive.
+    """
+    return ThreadPoolExecutor(4, thread_name_prefix="workflow")
 
 
 def disable_deadlock_detection(worker: Worker) -> Worker:

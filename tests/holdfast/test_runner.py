@@ -1,6 +1,7 @@
 """How runs are run: a worker ends when its block does, and the SDK makes nothing for nobody."""
 
 import asyncio
+import threading
 from collections.abc import Coroutine, Generator, Sequence
 from contextvars import Context
 from dataclasses import replace
@@ -101,6 +102,18 @@ async def test_who_stops_a_worker_that_cannot_end_goes_on(
     assert [(line["event"], line["queue"]) for line in logged] == [
         ("worker.left", worker.task_queue)
     ]
+
+
+async def test_workflow_code_leaves_the_loop_its_turns(runs: Runs) -> None:
+    """However many runs are built anew at once, few threads want the interpreter."""
+    before = set(threading.enumerate())
+    agent = Agent(name="it", instructions="Do.", models=["scripted:it"])
+    async with runs.working(App(agents=[agent], scripts={"it": [say("done")]})):
+        ended = [await runs.start("it") for _ in range(20)]
+        await asyncio.gather(*(run.result() for run in ended))
+        begun = [one.name for one in {*threading.enumerate()} - before]
+
+    assert 1 <= sum(name.startswith("workflow_") for name in begun) <= 4
 
 
 async def test_who_fails_while_a_worker_works_is_told_why(worker: Worker) -> None:
