@@ -132,8 +132,7 @@ class RunInput(RunMetadata):
     `models` are those of the agent's that are asked, in this order; left out, all of its own.
     `ceiling` are limits that lower the agent's and never raise them, as a run hands them to those
     that it starts; so it does with `known`, which was done before, and isn't done again, with
-    `output_schema`, the shape that it wants the answer in, with `review`, what reviews take, and
-    with `app`, whose workers alone begin it.
+    `output_schema`, the shape that it wants the answer in, and with `review`, what reviews take.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -147,9 +146,6 @@ class RunInput(RunMetadata):
     )
     output_schema: Metadata | None = Field(default=None, exclude_if=lambda shape: shape is None)
     review: Requirement | None = Field(default=None, exclude_if=lambda review: review is None)
-    app: Annotated[str, Field(max_length=100)] | None = Field(
-        default=None, exclude_if=lambda app: app is None
-    )
 
     @field_validator("input")
     @classmethod

@@ -32,7 +32,7 @@ from holdfast.run.limits.table import build_worst_case_ledger
 from holdfast.run.summaries import summarise_run
 from holdfast.run.tool_calls import MAX_RULING_AGE
 from holdfast.workflows import failures
-from holdfast.workflows.execution.search_attributes import SUMMARY
+from holdfast.workflows.execution.search_attributes import APP, SUMMARY
 from holdfast.workflows.run_context import (
     RunContext,
     is_cancellation,
@@ -211,7 +211,7 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
         parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
         cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
         static_summary=summary,
-        memo={SUMMARY: summary},
+        memo=_build_memo(run, summary),
     )
     run.parts[child.id] = False
     alike = asyncio.create_task(_mirror_suspension(run, child))
@@ -229,6 +229,16 @@ def _describe_child(run: RunContext, task: ChildTask) -> str:
     hidden = run.state.withholds or run.state.brief.regulated
     told = build_run_id(run.state, task.part) if hidden else task.goal
     return summarise_run(task.agent, told)
+
+
+def _build_memo(run: RunContext, summary: str) -> dict[str, str]:
+    """
+    Say what a child is, and of which app; apps without a name can't be told apart.
+
+    A worker of a release that knows nothing of the app would refuse an input that names it.
+    """
+    app = run.state.agent.app
+    return {SUMMARY: summary, APP: app} if app else {SUMMARY: summary}
 
 
 def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
@@ -255,8 +265,6 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
     )
     if run.state.trust == "untrusted" or task.loaded:
         given = given.copy_with({"tainted": True})
-    if run.state.agent.app:  # apps without a name can't be told apart
-        given = given.copy_with({"app": run.state.agent.app})
     if run.state.planning:
         given = given.copy_with({"mode": "plan"})
     if run.state.agent.review != Requirement():

@@ -1,6 +1,8 @@
 """How a run begins: with an agent that a worker gave it, or with the state that it had before."""
 
-from pydantic import JsonValue
+from typing import Annotated
+
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
@@ -16,9 +18,12 @@ from holdfast.run import gates, tool_calls, turns
 from holdfast.run.earlier import recorded_results, retries
 from holdfast.run.limits import regulation
 from holdfast.workflows import failures, options
+from holdfast.workflows.execution.search_attributes import APP
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.run_context import RunContext
+
+_APP_NAME = TypeAdapter[str](Annotated[str, Field(min_length=1, max_length=100)])
 
 
 async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
@@ -67,7 +72,7 @@ def require_plain_start(info: workflow.Info, kind: str) -> None:
 async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
     """Return the agent as a worker has it, with the models that the start names."""
     agent = await open_agent(
-        given.agent, task_kind, given.app, regulated=given.regulated, path=given.path
+        given.agent, task_kind, _find_app(), regulated=given.regulated, path=given.path
     )
     try:
         if given.is_dry:
@@ -75,6 +80,22 @@ async def _open_agent(given: RunInput, task_kind: str | None) -> AgentSnapshot:
         return turns.choose_models(agent, given.models)
     except InvalidInput as error:
         raise failures.build_start_refusal(str(error)) from None
+
+
+def _find_app() -> str | None:
+    """
+    Return the app whose workers alone begin this run, as the run says that it works for.
+
+    Nobody else says it; what nobody can read, no run has said.
+    """
+    info = workflow.info()
+    said = info.raw_memo.get(APP)
+    if info.parent is None or said is None:
+        return None
+    try:
+        return _APP_NAME.validate_json(said.data)
+    except ValidationError:
+        return None
 
 
 async def open_agent(

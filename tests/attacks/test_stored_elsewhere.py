@@ -3,15 +3,19 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from uuid import uuid4
 
 import pytest
 from pydantic import JsonValue
+from temporalio import workflow
 from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.common import RawValue
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from holdfast import Agent, App, Risk, tool
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.switches import SwitchState
 from holdfast.testing import call, say
@@ -67,6 +71,57 @@ async def test_no_memo_keeps_a_run_from_its_end(runs: Runs, metadata: Mapping[st
         result = await Run(handle).result()
 
     assert result.answer == "done"
+
+
+async def test_nobody_but_a_run_says_of_which_app_another_is(runs: Runs) -> None:
+    """A run that works for no other is begun by whoever has its agent, whatever its memo says."""
+    async with runs.working(scripted([say("done")])):
+        handle = await runs.client.start_workflow(
+            "AgentRun",
+            {"agent": "it", "input": "go"},
+            id=f"{runs.queue}-memo",
+            task_queue=runs.queue,
+            memo={"app": "no app of ours"},
+            result_type=RunResult,
+        )
+        result = await Run(handle).result()
+
+    assert result.answer == "done"
+
+
+@workflow.defn(name="Whole")
+class Whole:
+    """A stranger's workflow that has a run do a part of it, with such a memo."""
+
+    @workflow.run
+    async def run(self, queue: str, encoding: str, value: JsonValue) -> JsonObject:
+        """Return the result of that run."""
+        memo = {"app": RawValue(stored({"encoding": encoding.encode()}, value))}
+        given = {"agent": "it", "input": "go"}
+        return await workflow.execute_child_workflow(
+            "AgentRun", given, id=f"{queue}-part", task_queue=queue, memo=memo
+        )
+
+
+@pytest.mark.parametrize("encoding", ["json/plain", "nonsense"])
+@pytest.mark.parametrize("value", [5, "", "x" * 101, ["it"], None], ids=str)
+async def test_no_memo_keeps_a_part_from_its_end(
+    runs: Runs, encoding: str, value: JsonValue
+) -> None:
+    """What a stranger says of the app, and nobody can read, nobody has said."""
+    queue = f"whole-{uuid4().hex[:8]}"
+    whole = Worker(
+        runs.client,
+        task_queue=queue,
+        workflows=[Whole],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+    async with runs.working(scripted([say("done")])), whole:
+        result = await runs.client.execute_workflow(
+            "Whole", args=[runs.queue, encoding, value], id=queue, task_queue=queue
+        )
+
+    assert result["answer"] == "done"
 
 
 @tool(risk=Risk.READ_ONLY, timeout=60)

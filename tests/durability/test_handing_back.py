@@ -1,6 +1,7 @@
 """Workers of two apps, or of two releases, on one queue: nothing fails for want of code."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -141,6 +142,31 @@ async def test_a_part_of_a_run_stays_with_its_app(runs: Runs) -> None:
             await replays(run)
 
     assert [result.answer for result in results] == ["{'text': 'ours'}"] * 8
+
+
+KNOWN_BEFORE = (
+    "agent tenant actor session_id strategy task_kind domain metadata path withheld words_watched "
+    "tainted sensitive_domains retry_of earlier_actors stream mode without_tools without_risks "
+    "regulated input budget models ceiling known output_schema review"
+)
+"""What an input may hold for a release that other workers may still have."""
+
+
+async def test_a_part_is_given_nothing_that_a_release_before_refuses(runs: Runs) -> None:
+    """While a deployment rolls out workers of both take parts; none takes what it doesn't know."""
+    async with runs.working(dividing("ours")):
+        run = await runs.start("ours")
+        await run.result()
+        history = await run.handle.fetch_history()
+    (part,) = [
+        started
+        for event in history.events
+        if (started := event.start_child_workflow_execution_initiated_event_attributes).workflow_id
+    ]
+    (given,) = part.input.payloads
+
+    assert json.loads(given.data).keys() <= set(KNOWN_BEFORE.split())
+    assert json.loads(part.memo.fields["app"].data) == "ours"
 
 
 async def test_a_tool_that_another_worker_has(runs: Runs, tmp_path: Path) -> None:

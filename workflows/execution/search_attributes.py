@@ -15,6 +15,9 @@ SESSION = SearchAttributeKey.for_keyword("AgentSession")
 SUMMARY = "summary"
 """The memo that says on one line what a run is."""
 
+APP = "app"
+"""The memo of a part that says whose workers alone begin it."""
+
 PENDING = SearchAttributeKey.for_keyword_list("AgentPending")
 
 RESOURCES = SearchAttributeKey.for_keyword_list(resource_claims.ATTRIBUTE)
