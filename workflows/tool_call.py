@@ -218,7 +218,13 @@ async def _reconcile(
     finder = run.state.agent.find_any_tool(contract.reconcile)
     if finder is None:
         return unknown
-    asked = invocation.with_(purpose="reconcile", grant=None, basis=finder.risk)
+    asked = invocation.with_(  # within its own limits, not those of the write
+        purpose="reconcile",
+        grant=None,
+        basis=finder.risk,
+        time_limit=None,
+        max_result_chars=None,
+    )
     found = await _ask_finder(finder, asked)
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"

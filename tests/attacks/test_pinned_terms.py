@@ -128,3 +128,34 @@ async def test_a_run_asks_no_forbidden_tool_that_a_release_has_left(
     (result,) = await taken_over(runs, old, new)
 
     assert (result.status, lines(log)) == ("outcome_unknown", [])
+
+
+@tool(risk=Risk.READ_ONLY, timeout=10)
+async def find_slowly(log: str) -> Reconciled:
+    """Find out whether something was booked, which takes longer than to book it."""
+    await asyncio.sleep(0.5)  # longer than the write's limit of before
+    note(log, "found")
+    return Reconciled(happened=True)
+
+
+def losing(seconds: float) -> Tool:
+    """A tool that has so long, and loses its answer."""
+
+    async def book(log: str) -> str:
+        """Book something, and lose the answer."""
+        raise ConnectionError("the line went dead")
+
+    return tool(risk=Risk.WRITE_INTERNAL, reconcile="find_slowly", timeout=seconds)(book)
+
+
+async def test_who_finds_out_has_a_time_of_its_own(runs: Runs, tmp_path: Path) -> None:
+    """A write that is kept to its limit of before keeps nobody to it who finds out about it."""
+    log = tmp_path / "log"
+    script: Script = [WAIT, call("book", log=str(log)), told]
+    old, new = (
+        release(tmp_path, str(most), script, FREE, tools=[ask_user, find_slowly, losing(most)])
+        for most in (0.2, 3)
+    )
+    (result,) = await taken_over(runs, old, new)
+
+    assert (result.status, lines(log)) == ("ok", ["found"])
