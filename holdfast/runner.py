@@ -137,7 +137,9 @@ class _OrderedInstance(WorkflowInstance):
         if self._evict and not act.is_replaying and self._is_early(jobs, task):
             self._evict(act.run_id)
         self._latest = task.now
-        self._order.arrive(jobs, task, replaying=act.is_replaying)
+        # Of patches only a replay is told: what else it brings is taken as it was without.
+        brought = [job for job in jobs if not job.HasField("notify_has_patch")]
+        self._order.arrive(brought, task, replaying=act.is_replaying)
         at_once = [job for job in jobs if kind_of(job) in AT_ONCE]
         bare: WorkflowActivation | None = None
         for heard in chain([at_once] if at_once else [], self._order.hear()):

@@ -3,8 +3,12 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+from temporalio import workflow
+
 from holdfast import Agent, App, Budget, Handoff, HandoffData, Risk, SubAgent, tool
 from holdfast.testing import Script, call, calls, say
+from tests.memory.instances import has_no_patch
 from tests.memory.runs import MemoryRuns
 from tests.sample import IMPATIENT, TOOLS, note
 from tests.workflows.delegating import FOUND, Findings, Question
@@ -207,3 +211,36 @@ async def test_nothing_is_loaded_for_a_task_in_a_suspended_run(
     assert not held
     assert second.exists()
     assert (result.answer, [one.status for one in results]) == ("So.", ["ok", "ok"])
+
+
+async def test_a_run_of_an_earlier_release_began_late_tasks_and_replays(
+    memory_runs: MemoryRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its history has the beginning of what no run begins any more; it can go on all the same."""
+    # T-20 AD-20
+    first, second = tmp_path / "first", tmp_path / "second"
+    late = calls(
+        call("delegate_to_clerk", topic="late"),
+        call("transfer_to_billing", goal=f"charge {first}"),
+        call("transfer_to_shipping", goal=f"send {second}"),
+    )
+    app = shop([late, say("So.")])
+    with monkeypatch.context() as before:
+        before.setattr(workflow, "patched", has_no_patch)
+        async with memory_runs.working(app):
+            run = await memory_runs.start("desk")
+            await written(first)
+            await run.signal("suspend", {})
+            await memory_runs.pass_time(10)
+            Path(f"{first}.go").touch()
+            await written(second)
+            await memory_runs.pass_time(10)
+            Path(f"{second}.go").touch()
+            await run.signal("resume", {})
+            result = await run.result()
+            parts = await run.parts()
+    async with memory_runs.working(app):
+        await run.story()
+
+    assert result.answer == "So."
+    assert [part.rpartition("-")[2] for part in parts] == ["clerk", "billing"]

@@ -226,7 +226,7 @@ class Execution:
                     found.cancel()
             case "signal_external_workflow_execution":
                 self._signal(command.signal_external_workflow_execution)
-            case "cancel_signal_workflow":
+            case "cancel_signal_workflow" | "set_patch_marker":
                 pass  # what an earlier task has sent can't be recalled
             case "complete_workflow_execution":
                 self.close(Closed(result=command.complete_workflow_execution.result))

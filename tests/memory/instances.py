@@ -8,6 +8,7 @@ from datetime import UTC
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.bridge.proto.workflow_activation import (
     InitializeWorkflow,
+    NotifyHasPatch,
     WorkflowActivation,
     WorkflowActivationJob,
 )
@@ -151,7 +152,7 @@ def replay(instance: WorkflowInstance, tasks: Sequence[TaskRecord]) -> Iterator[
     Have a workflow hear again what it heard, as a worker that takes it over; yield its commands.
 
     What a local activity came to is known from the start of the task in which it ended: it is
-    heard as soon as it is asked for, or with what that task brings.
+    heard as soon as it is asked for, or with what that task brings. So are its patches.
     So it may end before what came last, and of that it hears nothing, as it did before.
     """
     latest, under_way = Timestamp(), set[int]()
@@ -164,19 +165,37 @@ def replay(instance: WorkflowInstance, tasks: Sequence[TaskRecord]) -> Iterator[
         }
         found = [known[seq] for seq in sorted(under_way & known.keys())]
         under_way -= known.keys()
+        patches = _find_patches(task)
         for act, _ in task.heard:
             jobs = [job for job in act.jobs if not job.resolve_activity.is_local]
             while jobs or found:
                 act = max((each for each, _ in found), key=_time, default=act)  # noqa: PLW2901 -- it is heard after the first
                 jobs += [job for _, job in found]
                 latest = max(latest, act.timestamp, key=Timestamp.ToNanoseconds)
-                commands = activate(instance, _again(act, jobs, latest))
+                commands = activate(instance, _again(act, [*patches, *jobs], latest))
+                patches = []
                 yield from commands
                 if any(one.WhichOneof("variant") in ENDS for one in commands):
                     return
                 asked, jobs = _local_seqs(commands), []
                 found = [known[seq] for seq in asked if seq in known]
                 under_way |= set(asked) - known.keys()
+
+
+def has_no_patch(_: str) -> bool:
+    """Say of a patch what a run of a release comes to that didn't know it."""
+    return False
+
+
+def _find_patches(task: TaskRecord) -> list[WorkflowActivationJob]:
+    """Find the patches that were noted in a task: a replay is told of them before all else."""
+    return [
+        WorkflowActivationJob(
+            notify_has_patch=NotifyHasPatch(patch_id=one.set_patch_marker.patch_id)
+        )
+        for one in said([task])
+        if one.HasField("set_patch_marker")
+    ]
 
 
 def _again(

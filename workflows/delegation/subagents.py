@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from temporalio import workflow
+
 from holdfast.contracts.calls import ToolFailure, ToolResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.run import parts, tool_calls
@@ -16,7 +18,7 @@ from holdfast.run.delegation.subagents import (
     find_handoff,
 )
 from holdfast.run.disagreements import TOO_OLD, NotBegun
-from holdfast.workflows.children import ChildTask, is_late, run_children
+from holdfast.workflows.children import LATE_TASKS, ChildTask, is_late, run_children
 from holdfast.workflows.delegation.handoffs import prepare_handoff, prepare_return
 from holdfast.workflows.run_context import RunContext
 
@@ -103,7 +105,9 @@ async def _prepare_returns(
             or contract.receiver is None
         ):
             continue
-        if is_late(run, ruled_at) or run.state.suspended or run.state.is_ending:
+        held = run.state.suspended or run.state.is_ending
+        # Runs of an earlier release loaded all the same.
+        if (held or is_late(run, ruled_at)) and workflow.patched(LATE_TASKS):
             refused[call.call.call_id] = TOO_OLD  # another one was loaded for until now
             continue
         prepared = await prepare_return(run, call, delegation, contract.receiver)
