@@ -61,11 +61,17 @@ def find_next_tier(tiers: Tiers, tier: int) -> int:
     return next((at for at in range(tier, len(TIER_NAMES)) if configured[at]), len(TIER_NAMES))
 
 
-def render_goal(state: RunState) -> str:
+def is_too_large(goal: str) -> bool:
+    """Whether no run can begin with this goal."""
+    return bounds.size(goal) > bounds.MAX_GOAL_BYTES or len(goal) > bounds.MAX_GOAL_CHARS
+
+
+def render_goal(state: RunState, *, whole: bool = False) -> str:
     """
     Return what the agents of a tier are to reach, everything said since, and what was done.
 
-    In a session what was said before the latest message stands there as far as there is room.
+    In a session what was said before the latest message stands there as far as there is room, or
+    *whole*.
     """
     before: list[str] = []
     said: list[str] = []
@@ -81,6 +87,8 @@ def render_goal(state: RunState) -> str:
             case AssistantTurn():
                 said.append(f"An earlier answer:\n{item.text[:MAX_EARLIER_ANSWER_CHARS]}")
     told = "\n\n".join(filter(None, (*said, parts.describe_effects(state))))
+    if whole:
+        return "\n\n".join((*before, told))
     latest = bounds.select_latest(before, max(MAX_TOLD_BYTES - bounds.size(told), 0))
     left_out = ("(What was said earlier is left out.)",) if len(latest) < len(before) else ()
     return "\n\n".join((*left_out, *latest, told))

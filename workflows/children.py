@@ -16,7 +16,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
+from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
@@ -30,6 +30,7 @@ from holdfast.run.disagreements import TOO_OLD, NotBegun
 from holdfast.run.limits import budgets, reservations, triggers
 from holdfast.run.limits.table import build_worst_case_ledger
 from holdfast.run.summaries import summarise_run
+from holdfast.run.tiers import is_too_large
 from holdfast.run.tool_calls import MAX_RULING_AGE
 from holdfast.workflows import failures
 from holdfast.workflows.execution.search_attributes import APP, SUMMARY
@@ -134,7 +135,7 @@ async def run_children(
 async def _run_when_free(
     run: RunContext, task: ChildTask, together: _SharedBudget
 ) -> _ChildResult:
-    if size(task.goal) > MAX_GOAL_BYTES or len(task.goal) > MAX_GOAL_CHARS:
+    if is_too_large(task.goal):
         return _ChildResult(
             f"its goal has more than {MAX_GOAL_CHARS:,} characters or {MAX_GOAL_BYTES:,} bytes", 0
         )

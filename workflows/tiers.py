@@ -1,5 +1,8 @@
 """Workflow tiers: the same goal for a full agent, a simpler one, then in parts, then a person."""
 
+from collections.abc import Callable
+from functools import partial
+
 from temporalio import workflow
 
 from holdfast.contracts.budget import Budget
@@ -22,6 +25,7 @@ from holdfast.run.tiers import (
     classify_result,
     combine_subtasks,
     find_next_tier,
+    is_too_large,
     render_goal,
     require_tiers,
     split_budget,
@@ -31,6 +35,9 @@ from holdfast.workflows import guarding, projects
 from holdfast.workflows.children import ChildTask, run_child, run_children
 from holdfast.workflows.log import log_warning
 from holdfast.workflows.run_context import RunContext
+
+TIER_GOALS = "tier-goals"
+"""The patch by which what a session said before is left out of goals that are too large."""
 
 
 async def run_tier(run: RunContext) -> None:
@@ -85,12 +92,25 @@ async def _try_tier(run: RunContext, tier: int) -> TierOutcome:
     tiers, left = require_tiers(run.state), run.remaining()
     if isinstance(left, Stop):
         return TierFailure(left.reason, "not begun")
-    number, goal = run.state.parts.tier_attempts, render_goal(run.state)
+    number = run.state.parts.tier_attempts
     if TIER_NAMES[tier] == "decomposed" and tiers.decomposed is not None:
         return await _run_decomposition(run, tiers.decomposed, number, left)
     part = name_part(number, TIER_NAMES[tier])
+    goal = _write_goal(run, str)
     child = ChildTask(part, agent_names(tiers, tier), goal, left)
     return classify_result(await run_child(run, child))
+
+
+def _write_goal(run: RunContext, write: Callable[[str], str]) -> str:
+    """
+    Write the goal of a child, of which earlier messages are left out.
+
+    Runs of an earlier release began none where it was too large with all of them.
+    """
+    whole = write(render_goal(run.state, whole=True))
+    if is_too_large(whole) and not workflow.patched(TIER_GOALS):
+        return whole
+    return write(render_goal(run.state))
 
 
 async def _run_decomposition(
@@ -98,7 +118,7 @@ async def _run_decomposition(
 ) -> TierOutcome:
     """Have the subtasks done that aren't: all of a new plan, or those that failed before."""
     if not run.state.parts.subtasks:
-        asked = tiers.render_plan_prompt(render_goal(run.state), tier.most)
+        asked = _write_goal(run, lambda goal: tiers.render_plan_prompt(goal, tier.most))
         child = ChildTask(name_part(number, "plan"), tier.planner, asked, left)
         match classify_result(await run_child(run, child)):
             case TierFailure(reason, progress, logged):
@@ -115,7 +135,7 @@ async def _run_decomposition(
 
 
 async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcome:
-    subtasks, goal = run.state.parts.subtasks, render_goal(run.state)
+    subtasks = run.state.parts.subtasks
     waiting = [place for place, one in enumerate(subtasks) if one.answer is None]
     share = split_budget(run.remaining(), len(waiting))
     if isinstance(share, Stop):
@@ -124,7 +144,7 @@ async def _run_subtasks(run: RunContext, worker: str, number: int) -> TierOutcom
         ChildTask(
             name_part(number, f"part-{place + 1}"),
             worker,
-            tiers.render_subtask_prompt(subtasks[place].task, goal),
+            _write_goal(run, partial(tiers.render_subtask_prompt, subtasks[place].task)),
             share,
         )
         for place in waiting
