@@ -167,7 +167,8 @@ class StepLoop:
             return True
         saved = await archive_session(self._run)
         self.archived = saved.kept
-        if saved.hears_more:  # one whose history says nothing of it completed at once
+        # One whose history says nothing of it completed at once.
+        while saved.hears_more and is_behind_local_activity():
             await hear_what_waits(self._run.state.run_id)
         await workflow.wait_condition(workflow.all_handlers_finished)
         return isinstance(self._next_step(), Finish)

@@ -350,11 +350,11 @@ async def end_workflow_task(run_id: str, summary: str = "messages judged") -> No
 
 async def hear_what_waits(run_id: str) -> None:
     """
-    End the workflow task where a local activity has just ended, until none has.
+    End the workflow task where a local activity has just ended.
 
-    What came while it was under way is heard by then.
+    What came while it was under way is heard by then. Another one may have ended meanwhile.
     """
-    while is_behind_local_activity():
+    if is_behind_local_activity():
         await end_workflow_task(run_id)
 
 
