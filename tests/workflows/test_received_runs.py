@@ -1,5 +1,6 @@
 """What an agent begins with that goes on with a run: nothing that counted for the sender alone."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
@@ -8,8 +9,8 @@ import pytest
 from holdfast import Agent, App, Backtracking, Handoff
 from holdfast.contracts.stops import Stop
 from holdfast.guardrails import Guardrail
-from holdfast.testing import Reply, Script, ScriptTurn, call, say
-from tests.control.approaches import good
+from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
+from tests.control.approaches import good, round_of
 from tests.control.controlled import broken
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
@@ -125,3 +126,24 @@ async def test_it_goes_back_to_no_place_of_the_senders(memory_runs: MemoryRuns) 
 
     assert stop is not None
     assert (status, stop.reason) == ("stopped", "loop detected: same tool, same args")
+
+
+async def test_nobody_goes_on_with_an_approach_that_has_failed(memory_runs: MemoryRuns) -> None:
+    """Where calls of the turn that hands over end an approach, the sender plans another."""
+    # HO-09
+    failing = [call("made_up", number=number) for number in range(5)]
+
+    def planning(turn: ScriptTurn) -> Reply:
+        if turn.without_tools:
+            return say(f"approach {round_of(turn)}")
+        return calls(TRANSFER, *failing) if round_of(turn) == 1 else TRANSFER
+
+    app = relay(planning, lambda _: say("It is charged."), back=Backtracking())
+    async with memory_runs.working(app), asyncio.timeout(30):
+        run = await memory_runs.start("triage", "charge me")
+        result = await run.result()
+        await run.story()
+
+    assert (result.status, result.answer) == ("completed", "It is charged.")
+    assert [one.number for one in result.attempts] == [1]
+    assert result.attempts[0].failure_reason.endswith("5 calls failed in a row")

@@ -38,9 +38,14 @@ async def prepare_handoff(run: RunContext, calls: tuple[CallState, ...]) -> tupl
 
 
 def commit_handoff(run: RunContext, state: RunState) -> RunState:
-    """Let the agent go on that is prepared, in the step that closes the turn; or none ever."""
+    """
+    Let the agent go on that is prepared, in the step that closes the turn; or none ever.
+
+    Nobody goes on with an approach that has failed in that turn: it is taken back, and its agent
+    plans another.
+    """
     prepared, run.prepared = run.prepared, None
-    if prepared is None or state.is_ending or state.calls:
+    if prepared is None or state.is_ending or state.calls or state.approaches.dead_end:
         return state
     return hand_over(state, prepared)
 
