@@ -66,7 +66,12 @@ ReportedStatus: TypeAlias = Literal[
 ]
 """Where a run stands, in one word."""
 
-Domain: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]
+MAX_DOMAIN_CHARS = 100
+
+Domain: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_DOMAIN_CHARS)]
+
+SensitiveDomain: TypeAlias = Annotated[str, Field(max_length=MAX_DOMAIN_CHARS)]
+"""A blank one is that of a run that names none."""
 
 AgentName: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -103,7 +108,7 @@ class RunMetadata(Contract):
     words_watched: bool = Field(default=False, exclude_if=not_)
     tainted: bool = Field(default=False, exclude_if=not_)
     sensitive_domains: Annotated[
-        tuple[Domain, ...], Field(max_length=bounds.MAX_SENSITIVE_DOMAINS)
+        tuple[SensitiveDomain, ...], Field(max_length=bounds.MAX_SENSITIVE_DOMAINS)
     ] = Field(default=(), exclude_if=not_)
     retry_of: EarlierRun = None
     earlier_actors: EarlierActors = ()

@@ -270,7 +270,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         path=(*brief.path, run.state.agent.name),
         withheld=run.state.withholds,
         words_watched=brief.words_watched or run.state.agent.watches_words,
-        sensitive_domains=triggers.collect_sensitive_domains(run.state.agent.triggers, brief),
+        sensitive_domains=triggers.select_domains_to_hand_on(run.state.agent.triggers, brief),
         stream=_choose_stream(run.state),
         regulated=brief.regulated,
     )

@@ -27,7 +27,7 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, context
 from holdfast.run.delegation import ceilings
 from holdfast.run.limits import budgets, plans, regulation
-from holdfast.run.limits.triggers import collect_sensitive_domains
+from holdfast.run.limits.triggers import select_domains_to_hand_on
 from holdfast.run.summaries import describe_validation_error
 from holdfast.run.transcript import append_items, measure_context
 
@@ -258,7 +258,7 @@ def _bind_brief(state: RunState, receiver: AgentSnapshot) -> RunMetadata:
 
     A run that somebody regulated goes on with is regulated, whatever it began as.
     """
-    domains = collect_sensitive_domains(state.agent.triggers, state.brief)
+    domains = select_domains_to_hand_on(state.agent.triggers, state.brief)
     regulated = state.brief.regulated or receiver.regulated
     return state.brief.copy_with({"sensitive_domains": domains, "regulated": regulated})
 

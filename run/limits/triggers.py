@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias
 
+from holdfast.contracts.bounds import MAX_SENSITIVE_DOMAINS
 from holdfast.contracts.budget import Ledger, Limits
 from holdfast.contracts.control import Triggers
-from holdfast.contracts.run import RunMetadata
+from holdfast.contracts.run import MAX_DOMAIN_CHARS, RunMetadata
 from holdfast.contracts.texts import normalize_domain
 from holdfast.run.limits.confidence import Score, is_below
 
@@ -88,6 +89,20 @@ def collect_sensitive_domains(triggers: Triggers, brief: RunMetadata) -> tuple[s
     """Return where a run does nothing unapproved: by its own word, and by that of its whole."""
     named = map(normalize_domain, (*triggers.sensitive_domains, *brief.sensitive_domains))
     return tuple(dict.fromkeys(named))
+
+
+def select_domains_to_hand_on(triggers: Triggers, brief: RunMetadata) -> tuple[str, ...]:
+    """
+    Return the sensitive domains as who works for a run, or goes on with it, is given them.
+
+    Those that fit: its own, where it is one, is never left out, and nobody behind it has another.
+    """
+    named = collect_sensitive_domains(triggers, brief)
+    fitting = tuple(one for one in named if len(one) <= MAX_DOMAIN_CHARS)[:MAX_SENSITIVE_DOMAINS]
+    own = brief.domain or ""
+    if normalize_domain(own) in fitting or normalize_domain(own) not in named:
+        return fitting
+    return (own, *fitting[: MAX_SENSITIVE_DOMAINS - 1])
 
 
 def check_domain(

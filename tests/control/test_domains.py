@@ -1,8 +1,10 @@
 """Runs in sensitive domains: people approve before the first side effect, and only then."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from holdfast.contracts.control import Tiers, Triggers
 from holdfast.testing import call, calls, say
@@ -21,6 +23,9 @@ from tests.running import Runs
 from tests.sample import lines, told
 from tests.workflows.tiered import asked as waiting_for
 from tests.workflows.tiered import child, staffed
+
+LONG = "\N{LATIN SMALL LETTER SHARP S}" * 100
+"""As long as a name may be; compared, it is twice as long."""
 
 REASON = "Sensitive domain requires human review"
 
@@ -181,3 +186,37 @@ async def test_both_ways_to_wait_are_told_apart(memory_runs: MemoryRuns, tmp_pat
         "request 'req-1' waits for an approval (signal 'approval')",
         "request 'req-2' waits for a resolution (signal 'resolution')",
     ]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [[" "], [LONG], [f"domain {number}" for number in range(200)]],
+    ids=["blank", "long", "many"],
+)
+async def test_no_domains_keep_a_run_from_its_parts(
+    memory_runs: MemoryRuns, named: list[JsonValue]
+) -> None:
+    """What a start names besides the agent's own is blank, grows, or is as much as fits."""
+    async with memory_runs.working(staffed({"coder": [say("done")]})), asyncio.timeout(30):
+        result = await (await memory_runs.start("it", sensitive_domains=named)).result()
+
+    assert result.status == "completed"
+
+
+@pytest.mark.parametrize("domain", [LONG, "zoo"], ids=["long", "last"])
+async def test_a_part_holds_to_a_domain_that_hardly_fits(
+    memory_runs: MemoryRuns, tmp_path: Path, domain: str
+) -> None:
+    """The domain in which the run works is told to its parts before all others."""
+    # ES-08
+    log = str(tmp_path / "log")
+    app = staffed({"coder": [call("write", log=log, text="a"), told]}, tiers=Tiers(full="coder"))
+    named: list[JsonValue] = [*(f"domain {number}" for number in range(199)), domain]
+    async with memory_runs.working(app), asyncio.timeout(30):
+        run = await memory_runs.start("it", domain=domain, sensitive_domains=named)
+        (review,) = await waiting_for(run.part("1-full"))
+        before = lines(log)
+        await run.part("1-full").approve(review.request_id)
+        result = await run.result()
+
+    assert (review.kind, before, result.answer) == ("review", [], "write ok")

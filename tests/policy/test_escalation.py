@@ -15,6 +15,7 @@ from holdfast.run.limits.triggers import (
     check_domain,
     find_trigger,
     seconds_until_slow,
+    select_domains_to_hand_on,
 )
 
 DEFAULT = Triggers()
@@ -344,3 +345,33 @@ def test_who_works_for_a_run_holds_to_its_domains() -> None:
 
     assert check_domain(own, in_domain(" Medicine", "medicine"), ()) is not None
     assert check_domain(own, in_domain("payments", "medicine"), ()) is None
+
+
+MANY = tuple(f"domain {number}" for number in range(200))
+
+
+@pytest.mark.parametrize(
+    ("own", "domain", "held"),
+    [
+        (("Payments",), "payments", ()),
+        (MANY, "zoo", ("zoo",)),
+        (MANY, "docs", ("zoo",)),
+        (("x" * 101,), "docs", ()),
+        ((), "\N{LATIN SMALL LETTER SHARP S}" * 100, ("S" * 100, "s" * 100)),
+        (("s" * 200,), "\N{LATIN SMALL LETTER SHARP S}" * 100, MANY),
+        ((), None, (" ",)),
+        (MANY, None, (" ",)),
+        ((" ",), "docs", ()),
+    ],
+)
+def test_whatever_is_handed_on_fits_and_holds(
+    own: tuple[str, ...], domain: str | None, held: tuple[str, ...]
+) -> None:
+    """A run can't be given more domains than it takes, nor longer ones; its own is among them."""
+    triggers, whole = Triggers(sensitive_domains=own), in_domain(domain, *held)
+    told = {"sensitive_domains": select_domains_to_hand_on(triggers, whole)}
+
+    part = RunMetadata.model_validate({**whole.model_dump(), **told})
+
+    waits = check_domain(triggers, whole, ()) is not None
+    assert (check_domain(Triggers(sensitive_domains=()), part, ()) is not None) is waits
