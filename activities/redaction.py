@@ -146,8 +146,8 @@ class _ErrorRedaction:
                 return ApplicationError(self._redact_text(safe_str(error)), type=kind)
 
     def _redact_text(self, text: str) -> str:
-        said = self._redactor.text(text[: MAX_FAILURE_BYTES + self._redactor.reach])
-        return cut_with_note(repair_surrogates(said), MAX_FAILURE_BYTES)
+        said = self._redactor.part(text, MAX_FAILURE_BYTES)
+        return cut_with_note(repair_surrogates(said.text), MAX_FAILURE_BYTES, said.left_out)
 
     def _log(self, error: BaseException | None) -> None:
         """
@@ -157,7 +157,7 @@ class _ErrorRedaction:
         """
         stack = _find_stack(error)
         if stack:
-            stack = self._redactor.text(stack[-_STACK_CHARS - self._redactor.reach :])
+            stack = self._redactor.part(stack, _STACK_CHARS, last=True).text
             asked = activity.info()
             log.warning(
                 "activity.raised",

@@ -71,7 +71,7 @@ class SecretFilter:
         return error
 
     def _redact_words(self, text: str, most: int) -> str:
-        return repair_surrogates(self._redactor.text(text[: most + self._redactor.reach]))
+        return repair_surrogates(self._redactor.part(text, most).text)
 
     def __enter__(self) -> None: ...
 

@@ -63,12 +63,16 @@ def clip_chars(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def cut_with_note(text: str, most: int) -> str:
-    """Return a text, or of one with more than *most* bytes its beginning with a note."""
-    if size(text) <= most:
+def cut_with_note(text: str, most: int, left_out: int = 0) -> str:
+    """
+    Return a text, or of one with more than *most* bytes its beginning with a note.
+
+    There is one, too, where so many characters of it were *left out* before.
+    """
+    if not left_out and size(text) <= most:
         return text
     kept = clip_bytes(text, most - _NOTE_BYTES)
-    return f"{kept}… ({len(text) - len(kept):,} characters left out)"
+    return f"{kept}… ({len(text) - len(kept) + left_out:,} characters left out)"
 
 
 _QUOTE_BYTES, _WORD_BYTES = 12, 4

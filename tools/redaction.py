@@ -2,6 +2,7 @@
 
 import string
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
@@ -26,7 +27,11 @@ _MAX_TAIL_CHARS, _MIN_TAIL_CHARS = 14, 4
 _HELD_CHARS = 66
 """Characters by which a secret is known, each of them as an escape of six."""
 
-_ESCAPED_CHARS, _MIN_REACH = 6, 500
+_ESCAPED_CHARS, _MIN_REACH = 6, 4_000
+"""What a character of a secret may be written with; what a long key has that nobody knows."""
+
+_MAX_LOOKED_AT_CHARS = 100_000
+"""Of a text that is looked through on the loop, however long a secret is."""
 
 _KEPT_TEXTS, _MAX_KEPT_CHARS = 512, 2_000
 """
@@ -103,6 +108,13 @@ class _KnownSecrets:
                     yield SecretMatch(start, end, "")
 
 
+class Part(NamedTuple):
+    """A part of a text, without secrets, and how many characters of the text are left out."""
+
+    text: str
+    left_out: int
+
+
 class Redactor:
     """
     Replaces secrets by `[redacted]`, and what looks like a credential by its kind.
@@ -124,10 +136,27 @@ class Redactor:
         """
         return _Redaction(self._current(), lookalikes=True).find(text, growing=True)
 
-    @property
-    def reach(self) -> int:
-        """How many characters a secret may have: so many more are looked at than are told."""
-        return max(_MIN_REACH, self._current().reach)
+    def part(self, text: str, most: int, *, last: bool = False) -> Part:
+        """
+        Return the first characters of a text, or its *last*, as many as *most*, without secrets.
+
+        As much more is looked at as a secret may have, and none of it is told: half of a secret,
+        at its end, is none that anybody knows.
+        """
+        reach = min(max(_MIN_REACH, self._current().reach), _MAX_LOOKED_AT_CHARS - most)
+        looked_at = most + reach
+        if len(text) <= looked_at:
+            return Part(self.text(text), 0)
+        text, left_out = text[-looked_at:] if last else text[:looked_at], len(text) - most
+        try:
+            found = _Redaction(self._current(), lookalikes=True).find(text)
+        except TooManyPieces:
+            return Part(WITHHELD, left_out)
+        if last:
+            return Part(_replace_secrets(text, found, reach), left_out)
+        found = [one for one in found if one.start < most]
+        end = max((most, *(one.end for one in found)))
+        return Part(_replace_secrets(text[:end], found), left_out)
 
     def learn(self) -> None:
         """Take note of what is secret now."""

@@ -13,12 +13,15 @@ from google.protobuf.json_format import MessageToDict
 from pydantic import JsonValue
 from structlog.testing import capture_logs
 from temporalio.client import WorkflowHandle
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
 from holdfast import Agent, App, Budget, Risk, ToolContext, tool
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.run import RunResult
 from holdfast.histories import fetch
 from holdfast.testing import Reply, call, say
+from holdfast.tools.redaction import Redactor
 from tests.attacks import leaking
 from tests.attacks.leaking import (
     bury,
@@ -36,6 +39,7 @@ from tests.attacks.leaking import (
 )
 from tests.attacks.raising import RAISED, raise_as, raise_as_from_afar
 from tests.examples.approvers import trusted
+from tests.leaving import leaving
 from tests.running import Run, Runs
 
 SECRET = "S3cr3t/\"pä+ss'w\\rd"
@@ -284,3 +288,23 @@ async def test_an_exception_keeps_its_name(runs: Runs, file: Path) -> None:
     assert raised.reason == "ConnectionError: no way in with '[redacted]'"
     assert (refused.type, refused.reason) == ("auth_expired", "[redacted] is no good")
     assert told.data == "the password is [redacted], don't tell"
+
+
+async def test_a_list_of_tokens_is_cut_within_none() -> None:
+    """Where a long error is cut no half of a credential is told, in history or in the log."""
+    tokens = [f"ghp_{number:036}" for number in range(2_000)]
+    words = " ".join(tokens)
+
+    for offset in range(45):
+        text = f"{'.' * offset}{words}{'.' * offset}"
+
+        async def work(text: str = text) -> None:
+            raise RuntimeError(text)
+
+        with capture_logs() as logs, pytest.raises(ApplicationError) as raised:
+            await leaving(ActivityEnvironment(), Redactor(frozenset), work)
+
+        told = raised.value.message
+        assert "0000000000" not in told + str(logs)
+        assert told.endswith(" characters left out)")
+        assert int(told.split("… (")[1].split()[0].replace(",", "")) >= len(words) - 10_000

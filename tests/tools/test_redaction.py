@@ -144,6 +144,39 @@ def test_a_secret_cut_short() -> None:
     assert knowing(secret).text(f"{secret[:20]}… is wrong") == "[redacted] is wrong"
 
 
+def tokens(number: int) -> list[str]:
+    """Return credentials that nobody knows, without what marks them."""
+    return [sha256(str(one).encode()).hexdigest()[:36] for one in range(number)]
+
+
+def pieces_of(secrets: list[str], text: str) -> list[str]:
+    """Which ten characters in a row of secrets are in a text."""
+    pieces = (one[at : at + 10] for one in secrets for at in range(len(one) - 9))
+    return [piece for piece in pieces if piece in text]
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+def test_a_part_of_a_text_has_no_part_of_a_credential(*, last: bool) -> None:
+    """What is cut in the middle is told by nobody, however much shorter all before it becomes."""
+    listed = tokens(400)
+    text = " ".join(f"ghp_{one}" for one in listed)
+    for offset in range(45):
+        parts = NOBODY.part("." * offset + text + "." * offset, 1_000, last=last)
+
+        assert pieces_of(listed, parts.text) == []
+        assert "[redacted: " in parts.text
+        assert parts.left_out == len(text) + 2 * offset - 1_000
+
+
+def test_a_part_of_a_text_is_looked_through_in_time() -> None:
+    """However long a secret is, and all that it may be written with, no more is looked at."""
+    long = knowing("long" * 50_000)
+
+    assert long.part("." * 1_000_000, 1_000) == ("." * 1_000, 999_000)
+    assert long.part("\\n" * 1_000_000, 1_000).left_out == 1_999_000
+    assert long.part("." * 1_000, 1_000) == ("." * 1_000, 0)
+
+
 def test_parts_of_a_secret_are_secret() -> None:
     """Of a key file each line, of an address the password, of an object its secret fields."""
     account = json.dumps(
