@@ -4,6 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from types import TracebackType
 from typing import TypeVar
@@ -25,12 +26,13 @@ class FairThreads:
         self._waiting: dict[str, deque[Callable[[], None]]] = {}
 
     async def run(self, run_id: str, work: Callable[[], Result]) -> Result:
-        """Do some work of a run in a thread."""
+        """Do some work of a run in a thread, in the context of who asks for it."""
         import asyncio  # a call in a sandbox does without
 
         done: Future[Result] = Future()
+        job = partial(copy_context().run, partial(_work, done, work))
         with self._lock:
-            self._waiting.setdefault(run_id, deque()).append(partial(_work, done, work))
+            self._waiting.setdefault(run_id, deque()).append(job)
         # By the loop, which so knows that something is under way: a test's clock waits for it.
         asyncio.get_running_loop().run_in_executor(self._pool, self._work_next)
         return await asyncio.wrap_future(done)

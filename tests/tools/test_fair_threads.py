@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import pytest
+from structlog.contextvars import bound_contextvars, get_contextvars
 
 from holdfast.tools.fair_threads import FairThreads
 
@@ -43,3 +44,14 @@ async def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
         await threads.run("b", lambda: int("x"))
 
     assert done == []
+
+
+async def test_work_has_the_context_of_who_asks_for_it() -> None:
+    """What it logs says of which run."""
+    threads = FairThreads(1, "test")
+    with bound_contextvars(run_id="a"):
+        first = asyncio.create_task(threads.run("a", get_contextvars))
+    with bound_contextvars(run_id="b"):
+        second = asyncio.create_task(threads.run("b", get_contextvars))
+
+    assert [one["run_id"] for one in (await first, await second)] == ["a", "b"]
