@@ -1,6 +1,7 @@
 """The activity that runs guardrails: each named one looks at each subject."""
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Iterable
 from types import TracebackType
 
@@ -164,10 +165,18 @@ class _ErrorTranslation:
             quoting = self._quotes(said)
             why = f"{type(error).__name__}, which quotes the answer" if quoting else said
             # The worker's log has the stack, and with it whatever led to this error.
-            hidden = quoting or self._quotes(format_stack(error))
+            hidden = quoting or self._stack_quotes(error)
             raise ApplicationError(
                 f"guardrail {self._name!r} can't decide: {why}", type=FAILED
             ) from (None if hidden else error)
+
+    def _stack_quotes(self, error: Exception) -> bool:
+        """Whether the stack of an error has words of an answer; one that can't be told may."""
+        if self._subject.kind not in self._unreleased:
+            return False
+        with contextlib.suppress(BaseException):  # it may have forgotten how to say what it is
+            return self._quotes(format_stack(error))
+        return True
 
     def _quotes(self, said: str) -> bool:
         return quotes_answer(said, self._subject, self._unreleased)

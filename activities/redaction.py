@@ -174,7 +174,9 @@ def _find_stack(error: BaseException | None) -> str:
         case None | HoldfastError():
             return ""
         case _:
-            return format_stack(error, leading=tuple(temporalio.__path__))
+            with contextlib.suppress(Exception):  # that there is no stack hides no failure
+                return format_stack(error, leading=tuple(temporalio.__path__))
+            return ""
 
 
 class _Outbound(ActivityOutboundInterceptor):

@@ -1,16 +1,19 @@
 """Built-in guardrails of an answer: each trips, passes, and knows what isn't its."""
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
+from holdfast.activities.guardrails import FAILED
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import AppError
-from holdfast.contracts.guardrails import Subject
+from holdfast.contracts.guardrails import GuardrailResult, Subject
 from holdfast.guardrails.builtin import (
     secret_detection,
     spec_compliance,
     static_analysis,
 )
-from tests.activities.looking import answer, goal, looked, outcome
+from holdfast.guardrails.definition import GuardrailContext, guardrail
+from tests.activities.looking import answer, goal, left, looked, outcome
 
 KEY = "AKIAQ7XJ2M5RTPLK9WZB"
 
@@ -223,3 +226,42 @@ def test_a_shape_that_cant_be_used_is_refused(given: dict[str, JsonObject], said
 
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+class Unsayable(Exception):
+    """An error whose stack can't be told, and that counts who asks for it."""
+
+    asked = 0
+
+    @property
+    def __notes__(self) -> list[str]:  # pyright: ignore[reportIncompatibleVariableOverride] -- as user code does
+        Unsayable.asked += 1
+        raise RuntimeError("no notes")
+
+
+@guardrail(layer="output")
+async def lost_for_words(_subject: Subject, _: GuardrailContext) -> GuardrailResult:
+    """Raise what nobody can describe."""
+    raise Unsayable("no verdict")
+
+
+async def test_an_error_that_cant_be_described_may_quote_an_answer() -> None:
+    """It says that the guardrail can't decide, and its cause stays behind."""
+    with pytest.raises(ApplicationError) as raised:
+        await looked(lost_for_words, answer("sell everything"), unreleased=["answer"])
+    raised_about_a_goal = await left(lost_for_words, goal("sell everything"))
+
+    words = "guardrail 'lost_for_words' can't decide: no verdict"
+    assert (raised.value.message, raised.value.type) == (words, FAILED)
+    assert raised.value.__cause__ is None
+    assert (raised_about_a_goal.message, raised_about_a_goal.type) == (words, FAILED)
+
+
+async def test_who_quotes_no_answer_has_no_stack_looked_through() -> None:
+    """A goal may be quoted: whoever logs the error tells its stack, once."""
+    Unsayable.asked = 0
+    with pytest.raises(ApplicationError) as raised:
+        await looked(lost_for_words, goal("sell everything"), unreleased=["answer"])
+
+    assert isinstance(raised.value.__cause__, Unsayable)
+    assert Unsayable.asked == 0
