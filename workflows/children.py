@@ -145,7 +145,7 @@ async def _run_when_free(
         await _wait_to_begin(run)
         if run.state.is_over:
             return _ChildResult("the run is over", 0)
-        if _has_waited(run, task, together):
+        if _comes_too_late(run, task, together):
             return _ChildResult(TOO_OLD, 0)
         ceiling = together.ceiling(run, task)
         if isinstance(ceiling, Stop):
@@ -157,7 +157,7 @@ async def _run_when_free(
             del together.reserved[task.part]
 
 
-def _has_waited(run: RunContext, task: ChildTask, together: _SharedBudget) -> bool:
+def _comes_too_late(run: RunContext, task: ChildTask, together: _SharedBudget) -> bool:
     """Whether it was ruled on too long ago; an earlier release counted from when all may begin."""
     if task.ruled_at is None or not is_late(run, task.ruled_at):
         return False
