@@ -3,12 +3,9 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-from temporalio import workflow
-
 from holdfast import Agent, App, Budget, Handoff, HandoffData, Risk, SubAgent, tool
 from holdfast.testing import Script, call, calls, say
-from tests.memory.instances import has_no_patch
+from tests.memory.instances import without_patches
 from tests.memory.runs import MemoryRuns
 from tests.sample import IMPATIENT, TOOLS, note
 from tests.workflows.delegating import FOUND, Findings, Question
@@ -214,7 +211,7 @@ async def test_nothing_is_loaded_for_a_task_in_a_suspended_run(
 
 
 async def test_a_run_of_an_earlier_release_began_late_tasks_and_replays(
-    memory_runs: MemoryRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """Its history has the beginning of what no run begins any more; it can go on all the same."""
     # T-20 AD-20
@@ -225,8 +222,7 @@ async def test_a_run_of_an_earlier_release_began_late_tasks_and_replays(
         call("transfer_to_shipping", goal=f"send {second}"),
     )
     app = shop([late, say("So.")])
-    with monkeypatch.context() as before:
-        before.setattr(workflow, "patched", has_no_patch)
+    with without_patches():
         async with memory_runs.working(app):
             run = await memory_runs.start("desk")
             await written(first)

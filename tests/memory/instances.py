@@ -1,11 +1,13 @@
 """Workflow code, built and asked to act as the SDK's worker does it."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from temporalio import workflow
 from temporalio.bridge.proto.workflow_activation import (
     InitializeWorkflow,
     NotifyHasPatch,
@@ -182,9 +184,19 @@ def replay(instance: WorkflowInstance, tasks: Sequence[TaskRecord]) -> Iterator[
                 under_way |= set(asked) - known.keys()
 
 
-def has_no_patch(_: str) -> bool:
-    """Say of a patch what a run of a release comes to that didn't know it."""
-    return False
+@contextmanager
+def without_patches() -> Generator[None]:
+    """Have runs go, while the block lasts, as in a release that knew no patch."""
+
+    def know_none(id: str) -> bool:
+        return False
+
+    known = workflow.patched
+    workflow.patched = know_none
+    try:
+        yield
+    finally:
+        workflow.patched = known
 
 
 def _find_patches(task: TaskRecord) -> list[WorkflowActivationJob]:

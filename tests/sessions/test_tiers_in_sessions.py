@@ -1,11 +1,8 @@
 """A session of an agent with tiers: each goal of theirs is told what was said before."""
 
-import pytest
-from temporalio import workflow
-
 from holdfast.contracts.base import JsonObject
 from holdfast.testing import Reply, ScriptTurn, say
-from tests.memory.instances import has_no_patch
+from tests.memory.instances import without_patches
 from tests.memory.runs import MemoryRuns
 from tests.sessions.test_guards_of_receivers import result_of
 from tests.workflows.tiered import staffed
@@ -37,15 +34,12 @@ async def test_a_session_goes_on_however_much_was_said(memory_runs: MemoryRuns) 
     assert goals[3].endswith("fourth")
 
 
-async def test_a_session_of_an_earlier_release_replays(
-    memory_runs: MemoryRuns, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_session_of_an_earlier_release_replays(memory_runs: MemoryRuns) -> None:
     """In its history no agent began where all that was said is too much; it answers later on."""
     # SE-04 FB-11 AD-20
     app = staffed({"coder": lambda _: say("done"), "clerk": lambda _: say("done")})
     ends: list[str] = []
-    with monkeypatch.context() as before:
-        before.setattr(workflow, "patched", has_no_patch)
+    with without_patches():
         async with memory_runs.working(app):
             for name, text in (("first", "first " * 18_000), ("second", "second " * 18_000)):
                 said: JsonObject = {"message_id": name, "text": text}
