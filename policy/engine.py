@@ -30,8 +30,8 @@ __all__ = ["RULES", "DecisionFacts", "decide"]
 
 Rule: TypeAlias = Callable[[CallContext, Policy], Decision | None]
 
-_MAX_PATH_CHARS = 4_096
-"""Of a path: no system opens a longer one, and a worker would take long to find where it leads."""
+_MAX_PATH_PARTS = 256
+"""Folders in each other of one path: a worker would take long to find where more of them lead."""
 
 
 def deny_switched_off(case: CallContext, _policy: Policy) -> Decision | None:
@@ -96,7 +96,7 @@ def deny_outside_workspace(case: CallContext, _policy: Policy) -> Decision | Non
     scope, named = case.contract.resource_scope, case.scope_value
     if scope.kind != "workspace":
         return None
-    if isinstance(named, str) and "\0" not in named and len(named) <= _MAX_PATH_CHARS:
+    if isinstance(named, str) and "\0" not in named and named.count("/") < _MAX_PATH_PARTS:
         path = PurePosixPath(named)
         if not path.is_absolute() and ".." not in path.parts:
             return None

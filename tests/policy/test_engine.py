@@ -65,7 +65,7 @@ def test_a_call_stays_with_its_tenant(arguments: JsonObject, verdict: str) -> No
         pytest.param("a/../../x", "deny", id="out and back"),
         pytest.param("a/..", "deny", id="in and out"),
         pytest.param("notes\0.txt", "deny", id="no name that there can be"),
-        pytest.param("a/" * 2_049, "deny", id="longer than any"),
+        pytest.param("a/" * 256, "deny", id="deeper than any"),
         pytest.param(["/etc/passwd"], "deny", id="list of absolute"),
         pytest.param(["../x"], "deny", id="list of beside"),
         pytest.param({"path": "../x"}, "deny", id="object"),
