@@ -19,6 +19,7 @@ from holdfast.guardrails import (
     tripped,
 )
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
+from holdfast.tools.tool import Tool
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
@@ -36,6 +37,11 @@ GUARDED = (
 
 def office(triage: Script, *billing: Reply) -> App:
     """`triage`, at whose answers nobody looks, may hand over to `billing`, whose are looked at."""
+    return handing_over(triage, later(*billing), on_word("clean", "secret", "output"), *TOOLS)
+
+
+def handing_over(triage: Script, billing: Script, looks: Guardrail, *tools: Tool) -> App:
+    """`triage` may hand over to `billing`, who has tools, and a guardrail that looks."""
     return App(
         agents=[
             Agent(
@@ -50,11 +56,11 @@ def office(triage: Script, *billing: Reply) -> App:
                 instructions="Answer what is about money.",
                 models=["scripted:billing"],
                 settings=IMPATIENT,
-                tools=TOOLS,
-                guardrails=[on_word("clean", "secret", "output")],
+                tools=tools,
+                guardrails=[looks],
             ),
         ],
-        scripts={"triage": triage, "billing": later(*billing)},
+        scripts={"triage": triage, "billing": billing},
     )
 
 
@@ -152,26 +158,7 @@ async def fetch() -> str:
 
 def reading(triage: Script, looks: Guardrail) -> App:
     """`triage` reads no pages, and hands over to `billing`, for whom a guardrail looks at them."""
-    return App(
-        agents=[
-            Agent(
-                name="triage",
-                instructions="Find out who can help.",
-                models=["scripted:triage"],
-                settings=IMPATIENT,
-                handoffs=[Handoff("billing", when="money questions")],
-            ),
-            Agent(
-                name="billing",
-                instructions="Read what is about money.",
-                models=["scripted:billing"],
-                settings=IMPATIENT,
-                tools=[fetch],
-                guardrails=[looks],
-            ),
-        ],
-        scripts={"triage": triage, "billing": later(call("fetch"), say("It is charged."))},
-    )
+    return handing_over(triage, later(call("fetch"), say("It is charged.")), looks, fetch)
 
 
 @pytest.mark.parametrize("how", ["stop", "terminate"])
