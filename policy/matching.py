@@ -106,9 +106,9 @@ def find_governing_rule(
     arguments: a rule that lets calls run doesn't fit then, a rule that denies does. One that needs
     a person holds where what follows would let the call run without one, and one that keeps it in
     the sandbox where it would run outside, or be granted more. Where something else follows, the
-    call is denied: nobody can say what it takes. So is one that would run without a person, or
-    outside of the sandbox, only because what a rule rests on, by which it wouldn't, doesn't stand
-    any more.
+    call is denied: nobody can say what it takes. So is one that would run without a person,
+    outside of the sandbox, or with more in it, only because what a rule rests on, by which it
+    wouldn't, doesn't stand any more.
     """
     doubtful, lapsed = list[MatchedRule](), list[PolicyRule]()
     for rule in _select_candidates(_find_candidates(case, policy).ordered, case):
@@ -133,16 +133,10 @@ def find_governing_rule(
     )
 
 
-def _holds_back(rule: PolicyRule, case: CallContext) -> bool:
-    """Whether a call may do less by a rule than without: a person is asked, or it is confined."""
-    confines = rule.effect == "sandbox" and not case.runs_in_sandbox
-    return confines or rule.effect not in ALLOWING_EFFECTS
-
-
 def _lacks_only_authority(found: MatchedRule, case: CallContext) -> bool:
-    """Whether a rule that holds a call back would fit, but for what it rests on."""
+    """Whether a rule would fit, but for what it rests on."""
     rule, fit = found.rule, found.fit
-    if not _holds_back(rule, case) or (fit.kind, fit.detail) != ("differs", "authority"):
+    if (fit.kind, fit.detail) != ("differs", "authority"):
         return False
     return match_rule(rule._replace(authority=""), case).kind in {"fits", "doubt"}
 
@@ -150,16 +144,17 @@ def _lacks_only_authority(found: MatchedRule, case: CallContext) -> bool:
 def _deny_freed_call(
     lapsed: list[PolicyRule], following: "_Outcome", case: CallContext
 ) -> MatchedRule | None:
-    """Deny what would run without a person, or outside of the sandbox, as rules have lapsed."""
-    rule = next((one for one in lapsed if following.leads_out_of(_Outcome.of(one, case))), None)
-    if rule is None:
-        return None
-    how = "outside of the sandbox" if rule.effect == "sandbox" else "unasked"
-    reason = (
-        f"rule {rule.id!r} rests on authority {rule.authority!r}, which doesn't stand: without "
-        f"it the call would run {how}"
-    )
-    return MatchedRule(rule._replace(effect="deny", reason=reason), _FITS)
+    """Deny what would run unasked, outside of the sandbox or with more in it, as rules lapsed."""
+    for rule in lapsed:
+        outcome = _Outcome.of(rule, case)
+        if following.frees_from(outcome):
+            how = following.describe_gain(outcome)
+            reason = (
+                f"rule {rule.id!r} rests on authority {rule.authority!r}, which doesn't stand: "
+                f"without it the call would run {how}"
+            )
+            return MatchedRule(rule._replace(effect="deny", reason=reason), _FITS)
+    return None
 
 
 class _Outcome(NamedTuple):
@@ -190,6 +185,12 @@ class _Outcome(NamedTuple):
         """Whether it does so, or is granted what it isn't by the other."""
         more = self.asks_nobody and other.confined and not self.grants_no_more_than(other)
         return self.leads_out_of(other) or more
+
+    def describe_gain(self, other: Self) -> str:
+        """Say how a call runs by this that it frees from another."""
+        if not other.asks_nobody:
+            return "unasked"
+        return "with more granted in the sandbox" if self.confined else "outside of the sandbox"
 
     def grants_no_more_than(self, other: Self) -> bool:
         """Whether the sandbox lets a call do nothing by this that it doesn't by another."""

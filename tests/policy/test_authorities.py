@@ -234,6 +234,35 @@ def test_an_authority_that_ends_lets_nothing_out_of_the_sandbox(
     assert not isinstance(decide(CALL, boxed, some_facts(authorities=()), policy), Deny)
 
 
+@pytest.mark.parametrize("effect", ["sandbox", "allow"])
+@pytest.mark.parametrize(
+    ("lapsed", "following", "ends_as"),
+    [
+        pytest.param("a.example", "a.example, b.example", "deny", id="more"),
+        pytest.param("a.example", "b.example", "deny", id="another"),
+        pytest.param("", "a.example", "deny", id="some after none"),
+        pytest.param("a.example, b.example", "a.example", "run_in_sandbox", id="less"),
+    ],
+)
+def test_an_authority_that_ends_grants_no_more(
+    effect: str, lapsed: str, following: str, ends_as: str
+) -> None:
+    """What the sandbox let a call ask is no more behind it, by whatever rule stands there."""
+    # BY-74
+    rules = ""
+    for name, hosts, rests in [("narrow", lapsed, ", authority: autumn"), ("r", following, "")]:
+        listed = f", hosts: [{hosts}]" if hosts else ""
+        rules += (
+            f"  - {{id: {name}, effect: {effect}, match: {{tools: [write]{listed}}}{rests}}}\n"
+        )
+    policy = parse_policy(f"version: 1\nauthorities: a.yaml\nrules:\n{rules}")
+    contract = a_contract("write", risk="network_open_world", sandboxed=True)
+    decision = decide(CALL, contract, some_facts(), policy)
+
+    assert decision.verdict == ends_as
+    assert ends_as != "deny" or "with more granted in the sandbox" in decision.reason
+
+
 async def test_a_draft_rests_on_what_its_call_rests_on(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
