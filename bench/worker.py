@@ -31,7 +31,7 @@ UVLOOP = "uvloop"
 PYDANTIC = "pydantic converter"
 
 # What a sandbox needn't import again for every run.
-LIBRARIES = ("pydantic", "rfc8785", "structlog", "jsonschema_rs")
+LIBRARIES = ("pydantic", "structlog", "jsonschema_rs")
 OURS = ("contracts", "policy", "activities", "adapters", "tools")
 
 

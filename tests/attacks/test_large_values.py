@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Self
 
 import pytest
@@ -19,6 +16,7 @@ from holdfast.contracts.base import JsonObject, canonical_json
 from holdfast.contracts.errors import ToolError
 from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
 from holdfast.tools.values.members import MemberOrder
+from tests.counting import count_calls
 
 MEMBERS = 300
 
@@ -101,22 +99,6 @@ def grouped(depth: int) -> JsonObject:
     for number in range(depth):
         tree = {"name": str(number), "groups": [tree]}
     return {"tree": tree}
-
-
-def count_calls(act: Callable[[], object]) -> int:
-    """Count the calls of functions, those of libraries too."""
-    calls = Counter[str]()
-
-    def note(_frame: FrameType, event: str, _argument: object) -> None:
-        calls[event] += 1
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        act()
-    finally:
-        sys.setprofile(before)
-    return calls["call"] + calls["c_call"]
 
 
 class Compared(int):
