@@ -1,8 +1,12 @@
 """`static_analysis`: the code of an answer has no critical flaws, says Ruff."""
 
 import asyncio
+import resource
+import signal
+import sys
 from asyncio.subprocess import Process
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Unpack, cast
 
@@ -11,6 +15,7 @@ from ruff import find_ruff_bin  # pyright: ignore[reportMissingTypeStubs] -- its
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.guardrails import GuardrailResult, Subject
+from holdfast.guardrails.builtin.fair_places import FairPlaces
 from holdfast.guardrails.builtin.making import (
     BuiltinOptions,
     build_guardrail,
@@ -42,9 +47,19 @@ _MAX_BLOCKS = 50
 _MAX_NAMED_FINDINGS = 20
 _MAX_FINDINGS_BYTES = 1_000_000
 
+_MAX_SECONDS = 5
+_MAX_MEGABYTES = 256
+"""Of one block: code that is made for it takes Ruff quadratic time and gigabytes."""
 
-class _TooManyFindings(HoldfastError):
-    """Nobody keeps all that Ruff says of this code."""
+_PLACES = FairPlaces(2)
+"""For Ruff, whatever many answers are looked at."""
+
+_TOO_MUCH = frozenset({-signal.SIGXCPU, -signal.SIGABRT, -signal.SIGSEGV})
+"""How Ruff ends whose time, memory or stack is used up: it would end so again."""
+
+
+class _TooMuchCode(HoldfastError):
+    """Nobody looks at all of this code, or keeps all that Ruff says of it."""
 
 
 class _Location(BaseModel):
@@ -94,16 +109,17 @@ class _Analysis:
                 f"show at most {_MAX_BLOCKS} blocks of code",
             )
         try:
-            findings = [await self._findings(block) for block in code]
-        except _TooManyFindings as flaw:
-            return tripped(str(flaw), "show code with fewer flaws")
+            findings = [await self._findings(block, context.tenant) for block in code]
+        except _TooMuchCode as flaw:
+            return tripped(str(flaw), "show simpler code, with fewer flaws")
         if all(each is None for each in findings):
             return not_applicable("there is no Python in it")
         return self._judge_findings([finding for each in findings for finding in each or ()])
 
-    async def _findings(self, block: Block) -> list[_Finding] | None:
+    async def _findings(self, block: Block, tenant: str) -> list[_Finding] | None:
         """Return what Ruff finds in a block; null for one that may well be something else."""
-        findings = await _run_ruff(block.content, (*_MINOR, *self.critical))
+        async with _PLACES.take(tenant):
+            findings = await _run_ruff(block.content, (*_MINOR, *self.critical))
         if not block.language and any(each.rule == _SYNTAX_ERROR for each in findings):
             return None
         return findings
@@ -138,15 +154,36 @@ async def _run_ruff(code: str, rules: Sequence[str]) -> list[_Finding]:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
+        _limit(process.pid)
         said, complaint = await _read_findings(process, code.encode("utf-8", "replace"))
     finally:
         if process.returncode is None:
             process.kill()
             await process.communicate()  # what nobody has read would keep it from ending
+    if process.returncode in _TOO_MUCH:
+        bound = f"{_MAX_MEGABYTES} MB, {_MAX_SECONDS} s"
+        raise _TooMuchCode(f"it has more code, or deeper, than Ruff gets through ({bound})")
     if process.returncode not in (0, 1):
         lines = complaint.decode("utf-8", "replace").strip().splitlines()
         raise HoldfastError(f"Ruff can't look at the code: {lines[-1] if lines else 'no reason'}")
     return _FINDINGS.validate_json(said)
+
+
+def _limit(process: int) -> None:
+    """Bound the time and memory of a process that waits for what it is to read, where one can."""
+    if sys.platform != "linux":
+        return
+    limits = (
+        (resource.RLIMIT_AS, _MAX_MEGABYTES << 20),
+        (resource.RLIMIT_CPU, _MAX_SECONDS),
+        (resource.RLIMIT_CORE, 0),  # it would lie where tools have their files
+    )
+    with suppress(ProcessLookupError):  # why it ended is said by how it ended
+        for kind, most in limits:
+            _, highest = resource.prlimit(process, kind)
+            bound = most if highest == resource.RLIM_INFINITY else min(most, highest)
+            # Beyond the lower one it is told so; beyond the higher one it is killed.
+            resource.prlimit(process, kind, (bound, highest))
 
 
 async def _read_findings(process: Process, code: bytes) -> tuple[bytes, bytes]:
@@ -159,7 +196,7 @@ async def _read_findings(process: Process, code: bytes) -> tuple[bytes, bytes]:
     while part := await findings.read(_MAX_FINDINGS_BYTES):
         said += part
         if len(said) > _MAX_FINDINGS_BYTES:
-            raise _TooManyFindings(f"Ruff finds more than {_MAX_FINDINGS_BYTES:,} bytes of flaws")
+            raise _TooMuchCode(f"Ruff finds more than {_MAX_FINDINGS_BYTES:,} bytes of flaws")
     complaint = await cast("asyncio.StreamReader", process.stderr).read()
     await process.wait()
     return bytes(said), complaint

@@ -77,6 +77,22 @@ async def test_code_with_more_flaws_than_are_read_is_not_let_through() -> None:
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(f"x = '{{}}'.format({'1,' * 120_000})", id="much memory"),
+        pytest.param(f"x = {'not ' * 100_000}y", id="deep"),
+    ],
+)
+async def test_code_that_is_made_for_it_takes_ruff_no_memory_of_others(code: str) -> None:
+    """Ruff would take a gigabyte of a machine whose workers serve all; nor is it asked again."""
+    # GR-06
+    verdict = await looked(static_analysis(), python(code))
+
+    assert outcome(verdict) == "tripped"
+    assert "more code, or deeper, than Ruff gets through (256 MB, 5 s)" in verdict.reason
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("no code at all", "not applicable"),
