@@ -92,9 +92,18 @@ def hide_unseen_items(state: RunState) -> RunState:
     """
     if not was_handed_over(state):
         return state
-    state = hide_review_subjects(state)
+    state = hide_what_was_given_up(hide_review_subjects(state))
     unseen = find_unseen(state)
     return state if unseen is None else hide_from(state, unseen)
+
+
+def hide_what_was_given_up(state: RunState) -> RunState:
+    """Hide what a guardrail sent back, or an approach, of which not all was taken back yet."""
+    if (tripped := state.answering.tripped) is not None:
+        state = hide_tripwires(state, (tripped,))
+    if state.approaches.dead_end and state.approaches.checkpoint is not None:
+        state = hide_from(state, state.approaches.checkpoint.items)
+    return state
 
 
 def find_unseen(state: RunState) -> int | None:

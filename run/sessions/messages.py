@@ -287,7 +287,7 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
     end = len(state.conversation.items)
     places = (at for at in range(end - 1, -1, -1) if _is_message(state, at))
     begin = next(places, end)
-    state = _hide_what_was_given_up(state)
+    state = hiding.hide_what_was_given_up(state)
     if status == "blocked":
         state = hiding.hide_from(state, begin)
     elif (unseen := hiding.find_unseen(state)) is not None:
@@ -302,15 +302,6 @@ def _settle_transcript(state: RunState, status: str) -> RunState:
     done = parts.describe_effects(state, quoted=not _hides_since(state, begin))
     text = "\n\n".join(filter(None, (told, done)))
     return append_items(state, UserTurn(text=text, origin="notice"))
-
-
-def _hide_what_was_given_up(state: RunState) -> RunState:
-    """Hide what a guardrail sent back, or an approach, of which not all was taken back yet."""
-    if (tripped := state.answering.tripped) is not None:
-        state = hiding.hide_tripwires(state, (tripped,))
-    if state.approaches.dead_end and state.approaches.checkpoint is not None:
-        state = hiding.hide_from(state, state.approaches.checkpoint.items)
-    return state
 
 
 def _hides_since(state: RunState, begin: int) -> bool:

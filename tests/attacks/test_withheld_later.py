@@ -9,6 +9,8 @@ from pydantic import JsonValue
 from holdfast import Agent, App, Handoff, Risk, tool
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.guardrails import OnTrip
+from holdfast.contracts.state.run import RunState
+from holdfast.contracts.transcript import AssistantTurn
 from holdfast.guardrails import (
     Guardrail,
     GuardrailContext,
@@ -18,13 +20,17 @@ from holdfast.guardrails import (
     passed,
     tripped,
 )
+from holdfast.run import backtracking, parts, tripwires
+from holdfast.run.transcript import append_items
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say
 from holdfast.tools.tool import Tool
+from tests.builders import NOW
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import IMPATIENT, TOOLS
 from tests.sessions.talking import Talks
+from tests.sessions.test_guards_of_receivers import done, taken_over, tripped_in_all
 from tests.workflows.test_handoffs import TRANSFER, later
 from tests.workflows.test_retries import BROKEN, first_then, retried
 
@@ -202,3 +208,37 @@ async def test_who_tries_a_run_again_reads_nothing_that_nobody_has_let_pass(
     assert story
     assert "charge order 7" in heard[0]
     assert "VIRUS" not in heard[0]
+
+
+def left_by(state: RunState) -> str:
+    """What a run that was handed over leaves to who tries it again."""
+    return str(parts.build_carryover(handed_over(state), (), {}, NOW).items)
+
+
+def handed_over(state: RunState) -> RunState:
+    """Make a run that was handed over of a session."""
+    return state.with_(session=None).with_parts(handoffs=1)
+
+
+def test_who_tries_a_run_again_reads_nothing_that_was_sent_back() -> None:
+    """It was terminated while that was taken back: no model was told yet what to keep to."""
+    # GR-01 BY-64
+    state = handed_over(taken_over(done("post_action", "retry")))
+    found = tripped_in_all(state)
+    state = tripwires.after_turn(state, found, NOW)
+    state = state.with_guarding(guarded=len(state.conversation.items))
+
+    assert state.answering.tripped is not None
+    assert "fetch it" in left_by(state)
+    assert "VIRUS" not in left_by(state)
+
+
+def test_who_tries_a_run_again_reads_nothing_of_an_approach_that_was_given_up() -> None:
+    """Going back would have hidden it."""
+    # GR-01 BY-64
+    state = backtracking.set_checkpoint(taken_over(), "")
+    answer = AssistantTurn(model="scripted:billing", text="no answer: secret")
+    state = append_items(state, answer).with_approaches(dead_end="it failed")
+
+    assert "fetch it" in left_by(state)
+    assert "secret" not in left_by(state)
