@@ -26,9 +26,14 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
-from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.calls import ErrorType
 from holdfast.contracts.usage import CallUsage
+
+MAX_WORDS_CHARS = 100_000
+"""
+Of an error that leaves a tool's process: far more than anybody is told, so that no secret is cut
+before it is known.
+"""
 
 FailureKind = Literal[
     "rate_limited",
@@ -237,5 +242,5 @@ def format_stack(error: BaseException, *, leading: tuple[str, ...] = ()) -> str:
 def format_short_stack(error: BaseException) -> str:
     """Write the end of a stack, as much as a message of a tool's process holds."""
     with contextlib.suppress(BaseException):  # an error may have forgotten how to say what it is
-        return format_stack(error)[-MAX_TOOL_REASON_CHARS:]
+        return format_stack(error)[-MAX_WORDS_CHARS:]
     return ""

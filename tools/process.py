@@ -20,7 +20,13 @@ from pydantic import JsonValue
 
 from holdfast.contracts.bounds import MAX_NEXT_ACTIONS, TOO_DEEP_JSON
 from holdfast.contracts.calls import ErrorType, ToolInvocation
-from holdfast.contracts.errors import ToolCrashed, ToolError, format_short_stack, safe_str
+from holdfast.contracts.errors import (
+    MAX_WORDS_CHARS,
+    ToolCrashed,
+    ToolError,
+    format_short_stack,
+    safe_str,
+)
 from holdfast.event_log import log
 from holdfast.tools.context import Admission, ToolContext
 from holdfast.tools.large_json import has_readable_size
@@ -37,9 +43,6 @@ _STARTERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="start-tool")
 
 _MAX_OUTPUT_BYTES = 131_072
 """Of one call, in the log."""
-
-_MAX_WORDS_CHARS = 100_000
-"""Of an error: far more than anybody is told, so that no secret is cut before it is known."""
 
 _STANDARD_STREAMS = (1, 2)
 """Output and errors, as numbers: what isn't Python writes there too."""
@@ -277,11 +280,11 @@ class _ErrorReporter:
     ) -> bool:
         if isinstance(error, ToolError):
             actions = error.next_valid_actions[:MAX_NEXT_ACTIONS]
-            reason, *others = (one[:_MAX_WORDS_CHARS] for one in (error.reason, *actions))
+            reason, *others = (one[:MAX_WORDS_CHARS] for one in (error.reason, *actions))
             self._sender.send(_Refused(error.type, reason, tuple(others)))
         elif error is not None:
             stack = format_short_stack(error)
-            words = safe_str(error)[:_MAX_WORDS_CHARS]
+            words = safe_str(error)[:MAX_WORDS_CHARS]
             self._sender.send(_Raised(type(error).__name__, words, stack))
         return True
 

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError
+from holdfast.tools.redaction import Redactor
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.sandbox.talk import (
     BYTES_PER_SECOND,
@@ -157,6 +158,20 @@ async def test_floods_that_nobody_reads(attack: Attack) -> None:
         await attack("ctx.http('GET', 'x' * 9000)")
 
     assert raised.value.type == "invalid_arguments"
+
+
+@pytest.mark.parametrize("raised", ["ValueError(words)", "ToolError('conflict', words)"])
+@pytest.mark.parametrize("place", [3_985, 20])
+async def test_no_failure_is_cut_within_a_token(attack: Attack, raised: str, place: int) -> None:
+    """What a tool says when it fails is cleared of secrets before anything of it is cut."""
+    code = f"words = '.' * {place} + 'ghp_' + '0' * 36 + '.' * {4_000 - place}"
+    with pytest.raises((ToolCrashed, ToolError)) as failed:
+        await attack(f"from holdfast.contracts.errors import ToolError\n{code}\nraise {raised}")
+    error, redactor = failed.value, Redactor(frozenset)
+    stack = error.stack if isinstance(error, ToolCrashed) else ""
+    told = redactor.part(error.reason if isinstance(error, ToolError) else str(error), 4_000)
+
+    assert "000" not in told.text + redactor.part(stack, 8_000, last=True).text
 
 
 async def test_reports_and_results_of_honest_tools(

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, NoReturn, cast
 
-from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import (
+    MAX_WORDS_CHARS,
     AnswerLost,
     HoldfastError,
     ToolError,
@@ -130,6 +130,6 @@ class _ErrorReporter:
         if isinstance(error, ToolError):
             self._worker.send(Refused.of(error))
         elif error is not None:
-            words = safe_str(error)[:MAX_TOOL_REASON_CHARS]
+            words = safe_str(error)[:MAX_WORDS_CHARS]
             self._worker.send(Raised(type(error).__name__, words, format_short_stack(error)))
         return True

@@ -10,14 +10,14 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
-from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_TOOL_REASON_CHARS, TOO_DEEP_JSON
+from holdfast.contracts.bounds import MAX_JSON_BYTES, TOO_DEEP_JSON
 from holdfast.contracts.calls import ErrorType, ToolInvocation
-from holdfast.contracts.errors import ToolError
+from holdfast.contracts.errors import MAX_WORDS_CHARS, ToolError
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 
 MAX_ACTIONS = 20
 
-Reason: TypeAlias = Annotated[str, Field(max_length=MAX_TOOL_REASON_CHARS)]
+Words: TypeAlias = Annotated[str, Field(max_length=MAX_WORDS_CHARS)]
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Refused:
     """The tool, or the worker, says why it can't do what was asked."""
 
     type: ErrorType
-    reason: Reason
-    next_valid_actions: Annotated[tuple[Reason, ...], Field(max_length=MAX_ACTIONS)]
+    reason: Words
+    next_valid_actions: Annotated[tuple[Words, ...], Field(max_length=MAX_ACTIONS)]
     kind: Literal["refused"] = "refused"
 
     @classmethod
@@ -75,8 +75,8 @@ class Refused:
         actions = error.next_valid_actions[:MAX_ACTIONS]
         return cls(
             type=error.type,
-            reason=error.reason[:MAX_TOOL_REASON_CHARS],
-            next_valid_actions=tuple(action[:MAX_TOOL_REASON_CHARS] for action in actions),
+            reason=error.reason[:MAX_WORDS_CHARS],
+            next_valid_actions=tuple(action[:MAX_WORDS_CHARS] for action in actions),
         )
 
     def error(self) -> ToolError:
@@ -89,8 +89,8 @@ class Raised:
     """The tool raised something that nobody expects."""
 
     error: Annotated[str, Field(pattern=r"^\w+$", max_length=100)]
-    message: Reason
-    stack: Reason = ""
+    message: Words
+    stack: Words = ""
     kind: Literal["raised"] = "raised"
 
 
@@ -100,7 +100,7 @@ class EgressResponse:
 
     answer: HttpAnswer | None = None
     refused: Refused | None = None
-    lost: Reason | None = None
+    lost: Words | None = None
 
 
 FromSandbox: TypeAlias = Annotated[
