@@ -5,13 +5,14 @@ from typing import Annotated
 
 import httpx
 import typer
+from pydantic import JsonValue
 
 from holdfast.cli import history, options, render, screen
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.client.spans import join_spans
-from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
+from holdfast.contracts.texts import clip_chars
 from holdfast.run.texts.figures import pluralize
 from holdfast.settings import load_otlp_headers
 from holdfast.trace.spans import otlp
@@ -22,6 +23,11 @@ from holdfast.trace.transcript import lines
 _SEND_TIMEOUT_SECONDS = 30.0
 
 _TRACES = "/v1/traces"
+
+_NONE = (None, 0, "0", "")
+"""What a collector says that refused no span."""
+
+_MAX_SAID_CHARS = 500
 
 
 class Form(StrEnum):
@@ -107,14 +113,13 @@ async def _send(tree: SpanTree, url: str, *, content: bool) -> None:
 def _check_all_taken(url: str, answer: httpx.Response) -> None:
     """Raise HoldfastError where a collector took the message and not all of its spans."""
     try:
-        said: JsonObject = answer.json()
-    except ValueError:
+        said: JsonValue = answer.json()
+    except (ValueError, RecursionError):
         return  # some say nothing, or say it in protobuf
     match said:
-        case {"partialSuccess": {"rejectedSpans": int() | str() as rejected} as part} if int(
-            rejected
-        ):
-            why = part.get("errorMessage") or "no reason given"
-            raise HoldfastError(f"the collector at {url} refused {rejected} spans: {why}")
+        case {"partialSuccess": {"rejectedSpans": rejected} as part} if rejected not in _NONE:
+            count = clip_chars(str(rejected), _MAX_SAID_CHARS)
+            why = clip_chars(str(part.get("errorMessage") or "no reason given"), _MAX_SAID_CHARS)
+            raise HoldfastError(f"the collector at {url} refused {count} spans: {why}")
         case _:
             return

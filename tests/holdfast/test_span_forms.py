@@ -319,6 +319,12 @@ async def test_a_run_is_sent_while_it_waits(
     [
         (401, "", "answers with 401"),
         (200, '{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "old"}}', "refused 2"),
+        (
+            200,
+            '{"partialSuccess": {"rejectedSpans": "two"}}',
+            "refused two spans: no reason given",
+        ),
+        (200, '{"partialSuccess": {"rejectedSpans": [1], "errorMessage": {}}}', "refused [1]"),
     ],
 )
 @pytest.mark.slow
@@ -338,6 +344,21 @@ async def test_what_a_collector_refuses_is_one_line(
     assert said in refused.err
     assert "can't be reached" in gone.err
     assert (refused.err.count("\n"), gone.err.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize("answer", ['{"partialSuccess": {"rejectedSpans": "0"}}', "[" * 100_000])
+@pytest.mark.slow
+async def test_a_collector_that_refuses_nothing_may_say_what_it_likes(
+    tmp_path: Path, answer: str
+) -> None:
+    """What can't be read is no refusal."""
+    path = tmp_path / "run.json"
+    await export(path, *stored.unpack(stored.history_file("approvals").read_bytes())[0])
+    with collecting() as collector:
+        collector.answer = answer
+        sent = await holdfast("trace", str(path), "--send", collector.url)
+
+    assert sent.code == 0
 
 
 @pytest.mark.slow
