@@ -37,10 +37,14 @@ def count_chars(reply: ModelReply) -> int:
 def _contents(reply: ModelReply) -> Iterator[JsonValue]:
     yield reply.text
     yield reply.provider_state
+    yield reply.stop_detail
+    yield [*reply.notes]
     for part in reply.parts:
         yield part.text
+        yield part.name
         yield part.native
     for call in reply.calls:
+        yield call.name + call.call_id
         yield call.raw_arguments if isinstance(call, MalformedCall) else call.arguments
 
 

@@ -77,6 +77,11 @@ class Meter:
         return self._bytes
 
     @property
+    def total_values(self) -> int:
+        """How many values of JSON came so far, in texts too; not those of JSON within a text."""
+        return self._values
+
+    @property
     def counts_events(self) -> bool:
         """Whether what comes is a stream, of which somebody reads each line."""
         return self._end is not None

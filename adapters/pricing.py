@@ -41,6 +41,9 @@ class ModelPrice(Inbound):
 
 _PRICED_TOKENS = 1_000_000
 
+_MAX_NAME_CHARS = 300
+"""Of a model that has a price: a server chose the name, and each pattern of the list is tried."""
+
 
 class Listing(NamedTuple):
     """
@@ -115,6 +118,8 @@ def estimate(
         return None
     if listing.price is not None:
         return listing.price.estimate(tokens)
+    if len(listing.model) > _MAX_NAME_CHARS:
+        return None
     # Imported late: it loads the prices of all providers.
     from genai_prices import Usage, calc_price
 

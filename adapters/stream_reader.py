@@ -14,10 +14,11 @@ from holdfast.adapters.meter import METER, Meter
 from holdfast.adapters.room import ROOM, Share
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, TextListener
+from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.network.pace import UnacceptableResponse
 
-MAX_INLINE_BYTES = 100_000
-"""Of a stream; to put a reply of so many together takes some milliseconds."""
+MAX_INLINE_VALUES = 1_000
+"""Of JSON in a reply; to put so many together takes some milliseconds, and a few bytes of each."""
 
 SMALL_EVENT_BYTES = 1_000
 """Most events of a model have some hundred, and one token."""
@@ -163,9 +164,13 @@ class StreamReader:
         In a thread if that was much: it takes seconds, in which this worker's heartbeats go on.
         For a short reply the thread would take more time than that.
         """
-        if self._meter is not None and self._meter.total_bytes <= MAX_INLINE_BYTES:
+        if self._meter is not None and self._is_short(self._meter):
             return make()
         return await asyncio.to_thread(make)
+
+    def _is_short(self, meter: Meter) -> bool:
+        """Whether others can wait for that: replies of a hundred runs may end at once."""
+        return meter.total_bytes <= MAX_INLINE_BYTES and meter.total_values <= MAX_INLINE_VALUES
 
     def with_latency(self, reply: ModelReply) -> ModelReply:
         """Return the reply with the time that it took."""

@@ -189,11 +189,18 @@ async def test_a_reply_beyond_all_is_counted_and_not_gone_through(
     assert gone_through == []
 
 
-@pytest.mark.parametrize("length", [10, 200_000])
+@pytest.mark.parametrize(
+    ("reply", "beside"),
+    [
+        pytest.param(say("x" * 10), False, id="short"),
+        pytest.param(say("x" * 200_000), True, id="long"),
+        pytest.param(Reply("x", notes=("y" * 20,) * 1_000), True, id="long notes"),
+    ],
+)
 async def test_a_long_answer_is_looked_through_beside_the_loop(
-    monkeypatch: pytest.MonkeyPatch, length: int
+    monkeypatch: pytest.MonkeyPatch, reply: Reply, beside: bool
 ) -> None:
-    """Heartbeats are sent while its schema is checked."""
+    """Heartbeats are sent while its schema is checked, and while it is written."""
     threads: list[int] = []
     validate = structured_output.validate
 
@@ -202,10 +209,10 @@ async def test_a_long_answer_is_looked_through_beside_the_loop(
         return validate(*arguments)
 
     monkeypatch.setattr(structured_output, "validate", watched)
-    await asked(scripted(lambda _: say("x" * length)), a_model_call())
+    await asked(scripted(lambda _: reply), a_model_call())
 
     (thread,) = threads
-    assert (thread == get_ident()) is (length == 10)
+    assert (thread != get_ident()) is beside
 
 
 async def test_a_summary_needs_no_shape() -> None:

@@ -22,6 +22,7 @@ from holdfast.contracts.base import JsonObject
         pytest.param("openai", "no-such-model", Tokens(1, 0, 0, 1), None, id="unknown model"),
         pytest.param("no-such", "gpt-4o", Tokens(1, 0, 0, 1), None, id="unknown seller"),
         pytest.param("openai", "gpt-4o", Tokens(1, 2, 0, 1), None, id="impossible counts"),
+        pytest.param("openai", "gpt-4o" + 300 * "x", Tokens(1, 0, 0, 1), None, id="long name"),
     ],
 )
 def test_price_is_exact_or_unknown(

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from httpx2 import AsyncByteStream, AsyncClient, MockTransport, Response
+from pydantic import JsonValue
 
-from holdfast.adapters import meter, room, stream_reader, wire
+from holdfast.adapters import meter, room, wire
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.adapters.http_client import open_client
@@ -283,14 +284,19 @@ async def test_calls_beyond_all_are_refused_and_paid_for(reach: Reach) -> None:
 
 @pytest.mark.parametrize("step", [("stream", "assemble"), ("response", "reply")])
 @pytest.mark.parametrize(
-    "is_long", [pytest.param(True, id="long"), pytest.param(False, id="short")]
+    "padding",
+    [
+        pytest.param(["y" * 11_000], id="long"),
+        pytest.param([0] * 1_100, id="many values"),
+        pytest.param(["y" * 100], id="short"),
+    ],
 )
 async def test_the_worker_goes_on_while_a_reply_is_put_together(
     dialect: Dialect,
     adapter: ProviderAdapter,
     provider: ProviderServer,
     monkeypatch: pytest.MonkeyPatch,
-    is_long: bool,
+    padding: list[JsonValue],
     step: tuple[str, str],
 ) -> None:
     """Its loop is free, so that heartbeats are sent: no long one is put together in its thread."""
@@ -303,13 +309,11 @@ async def test_the_worker_goes_on_while_a_reply_is_put_together(
         return done(*arguments, **named)
 
     monkeypatch.setattr(module, step[1], watched)
-    if is_long:
-        monkeypatch.setattr(stream_reader, "MAX_INLINE_BYTES", 100)
-    provider.answer(dialect.samples.WORDS)
+    provider.answer({**dialect.samples.WORDS, "padding": padding})
     await adapter.respond(say.request(dialect.samples.MODEL))
 
     assert len(threads) == 1
-    assert (get_ident() in threads) is not is_long
+    assert (get_ident() in threads) is (padding == ["y" * 100])
 
 
 @pytest.mark.parametrize(
