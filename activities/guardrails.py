@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable
 from types import TracebackType
 
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import build_hand_back, require_app, require_run_caller
@@ -34,6 +36,11 @@ from holdfast.tools.redaction import Redactor
 
 FAILED = "GuardrailFailed"
 
+MAX_LONG_LOOKS = 20
+"""Local activities that look at long texts at once, of the hundred in which all is decided."""
+
+_LONG_BYTES = 5_000
+
 
 class GuardrailActivities:
     """Runs the guardrails of an app. Raises AppError when two can't be told apart."""
@@ -49,13 +56,15 @@ class GuardrailActivities:
         self._functions = functions(guardrails)
         self._holders = holders
         self._redactor = redactor
+        self._long_looks = _LongLooks()
 
     async def run(self, asked: RunGuardrails) -> GuardrailVerdicts:
         """
         Return a verdict for each guardrail and subject, in that order.
 
         Raises ApplicationError where a guardrail can't decide, which a run takes for a tripwire.
-        Where this worker lacks one it hands all of them back.
+        Where this worker lacks one it hands all of them back, and where they would look at a long
+        text within a workflow task while it has many of the tenant's.
         """
         require_run_caller(asked.run_id)
         require_app(asked.app, self._app)
@@ -63,13 +72,22 @@ class GuardrailActivities:
         spans = SpanLog()
         context = GuardrailContext.of(asked, self._holders, spans.add)
         late = ApplicationError("no answer in time", type=FAILED)
-        async with Heartbeater(), time_limit(late):
-            found = [
-                await self._verdict(name, function, subject, asked, context.with_name(name))
-                for name, function in looking
-                for subject in asked.subjects
-            ]
+        with self._long_looks.begin(asked):
+            async with Heartbeater(), time_limit(late):
+                found = await self._look(looking, asked, context)
         return GuardrailVerdicts(verdicts=_fit_into_payload(found), spans=spans.kept)
+
+    async def _look(
+        self,
+        looking: Iterable[tuple[str, GuardrailFunction]],
+        asked: RunGuardrails,
+        context: GuardrailContext,
+    ) -> list[GuardrailVerdict]:
+        return [
+            await self._verdict(name, function, subject, asked, context.with_name(name))
+            for name, function in looking
+            for subject in asked.subjects
+        ]
 
     def _find_function(self, name: str) -> GuardrailFunction:
         function = self._functions.get(name)
@@ -104,6 +122,34 @@ class GuardrailActivities:
             call_id=subject.call_id,
             quotes=quotes_answer(reason, subject, asked.unreleased),
         )
+
+
+class _LongLooks:
+    """
+    How many long texts of each tenant are looked at within workflow tasks.
+
+    Each waits for its turn in a place that others need for whatever they decide.
+    """
+
+    def __init__(self) -> None:
+        self._looking = Counter[str]()
+
+    @contextlib.contextmanager
+    def begin(self, asked: RunGuardrails) -> Generator[None]:
+        """Look within the block; raises ApplicationError where the tenant looks at its share."""
+        if not activity.info().is_local or bounds.size(asked.subjects) <= _LONG_BYTES:
+            yield
+            return
+        tenant, looking = asked.tenant, self._looking
+        if looking[tenant] >= max(1, MAX_LONG_LOOKS // len({tenant, *looking})):
+            raise build_hand_back("this worker looks at many long texts of this tenant already")
+        looking[tenant] += 1
+        try:
+            yield
+        finally:
+            looking[tenant] -= 1
+            if not looking[tenant]:
+                del looking[tenant]
 
 
 def _fit_into_payload(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, ...]:
