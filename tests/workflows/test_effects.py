@@ -9,6 +9,7 @@ from holdfast.contracts.transcript import AssistantTurn
 from holdfast.run import backtracking, tool_results, turns
 from holdfast.run.context import apply_view
 from holdfast.run.transcript import append_items, build_continue_as_new_input
+from holdfast.workflows.resets import after_reset
 from tests.builders import (
     MODEL,
     NOW,
@@ -22,6 +23,7 @@ from tests.builders import (
     decided,
     ruled_upon,
 )
+from tests.contracts.controls import UNDO
 
 
 def test_what_was_taken_back_is_told_once() -> None:
@@ -70,6 +72,35 @@ def test_a_read_of_which_nobody_knows_was_a_write() -> None:
     assert [(effect.tool, effect.outcome) for effect in state.effects.done] == [
         ("look", "unknown")
     ]
+
+
+def test_what_is_under_way_in_a_reset_is_known_as_what_was_decided() -> None:
+    """Nobody knows what became of it: it isn't asked for again, and can be taken back."""
+    call, undo = a_call("send", text="hi"), UNDO
+    ruling = allowed(call).model_copy(update={"undo": undo})
+    begun = ruled_upon(asked_for(call), (ruling,))
+    lost = ToolFailure(
+        status="outcome_unknown", call_id="c1", name="send", type="timeout", reason="who knows"
+    )
+
+    state = turns.after_tools(after_reset(begun, "another", NOW), (lost,), NOW, begun.calls)
+
+    assert len(state.effects.unresolved) == 1
+    assert [(one.outcome, one.digest, one.undo) for one in state.effects.done] == [
+        ("unknown", state.effects.unresolved[0], undo)
+    ]
+
+
+def test_what_hasnt_begun_in_a_reset_is_decided_anew() -> None:
+    """Of a batch only the calls that ran are taken for what they were decided as."""
+    both = a_call("send", text="hi"), a_call("send", "c2", text="hello")
+    begun = ruled_upon(asked_for(*both), tuple(map(allowed, both)))
+
+    state = turns.after_tools(
+        after_reset(begun, "another", NOW), (a_success(both[0]),), NOW, begun.calls
+    )
+
+    assert [one.ruling is None for one in state.calls] == [False, True]
 
 
 def test_a_draft_that_became_a_write_can_be_taken_back() -> None:
