@@ -47,9 +47,8 @@ def after_loss(
 
 def build_known_effects(state: RunState) -> tuple[KnownEffect, ...]:
     """Return what a part that begins now doesn't do again; what stays in a workspace, it may."""
-    return _merge_effects(
-        state, state.effects.done, lost=state.effects.lost or state.effects.forgotten > 0
-    )
+    lost = state.effects.lost or state.effects.forgotten > 0
+    return _add_unresolved_calls(state, _merge_effects(state, state.effects.done, lost=lost))
 
 
 def build_own_known_effects(state: RunState) -> tuple[KnownEffect, ...]:
@@ -153,7 +152,7 @@ def build_carryover(
         brief=state.brief,
         budget=state.budget,
         ceiling=state.ceiling,
-        known=_add_unresolved_calls(state, build_known_effects(state)),
+        known=build_known_effects(state),
         told=_tell_effects(state),
         origin=state.conversation.head.digest,
         items=(),

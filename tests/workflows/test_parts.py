@@ -7,10 +7,12 @@ import pytest
 from holdfast.contracts import bounds
 from holdfast.contracts.control import Compensation, Effect, KnownEffect, UndoRuling
 from holdfast.contracts.run import RunResult
+from holdfast.contracts.sessions.state import QueuedMessage
 from holdfast.contracts.state.run import RunState
 from holdfast.run import parts, tiers, tool_results
+from holdfast.run.sessions.messages import end_message
 from holdfast.run.tiers import TierStop
-from tests.builders import MODEL, a_call, a_state, an_attempt
+from tests.builders import MODEL, NOW, a_call, a_session, a_state, an_attempt
 from tests.contracts.controls import UNDO
 
 SENT = Effect(summary="send(1)", tool="send", digest="1" * 64)
@@ -118,6 +120,21 @@ def test_what_nobody_knows_is_forgotten_last() -> None:
         parts.UNKNOWN_EFFECT,
         *unknown[1:],
     )
+
+
+def test_what_nobody_knows_is_known_to_parts_of_later_messages() -> None:
+    """Be it of a call behind which so much was done that its effect isn't kept."""
+    # BY-11
+    many = (_large(number, UNDO) for number in range(2_000))
+    current = QueuedMessage(message_id="m1", text="do it", actor="web", position=1)
+    state = a_state().with_(session=a_session().with_(current=current))
+    state = tool_results.keep_effects(state, (MAYBE, *many))
+    later = end_message(state.with_effects(unresolved=(MAYBE.digest,)), NOW)
+
+    known = parts.build_known_effects(later)
+
+    assert state.effects.forgotten > 0
+    assert [one.digest for one in known if one.outcome == "unknown"] == [MAYBE.digest]
 
 
 def test_a_run_repeats_what_it_did_but_not_what_its_parts_did() -> None:
