@@ -11,7 +11,6 @@ from holdfast.guardrails.builtin.making import (
     InputOptions,
     build_guardrail,
     builtin,
-    run_beside,
 )
 from holdfast.guardrails.definition import (
     Guardrail,
@@ -21,6 +20,13 @@ from holdfast.guardrails.definition import (
     tripped,
 )
 from holdfast.guardrails.detectors.scope import find_paths, leads_out
+from holdfast.tools.fair_threads import FairThreads
+
+LOOKUPS = FairThreads(2, "scope")
+"""A disk may take its time, or never answer: those who only read texts don't wait for it."""
+
+_MAX_FOLDERS = 256
+"""As many as a path of a call may name; how long more take to look up is quadratic."""
 
 
 @builtin
@@ -47,7 +53,7 @@ class _Scope:
     async def __call__(self, subject: Subject, context: GuardrailContext) -> GuardrailResult:
         if subject.kind not in ("goal", "words"):
             return not_applicable("only what people say is a task")
-        if not await run_beside(context, partial(self._names_outside, subject.text)):
+        if not await LOOKUPS.run(context.tenant, partial(self._names_outside, subject.text)):
             return passed()
         # The path itself may say anything of anybody.
         return tripped(
@@ -79,14 +85,16 @@ class Place:
         if leads_out(path, self._folder) and leads_out(path, self._real):
             return True
         named = path.removeprefix("file://").replace("\\", "/")
-        if not self._is_there or self._names_nothing(named):
+        parts = [part for part in named.split("/") if part not in {"", "."}]
+        if not self._is_there or self._names_nothing(named, parts):
             return False
+        if len(parts) > _MAX_FOLDERS:
+            return True
         reached = os.path.realpath(f"{self._real}/{named}" if named[:1] != "/" else named)
         return not Path(reached).is_relative_to(self._real)
 
-    def _names_nothing(self, path: str) -> bool:
+    def _names_nothing(self, path: str, parts: list[str]) -> bool:
         """Whether a path begins with nothing that lies here: then no link is on its way."""
-        parts = [part for part in path.split("/") if part not in {"", "."}]
         if self._names is None or path.startswith("/") or ".." in parts:
             return False
         return not parts or parts[0].casefold() not in self._names

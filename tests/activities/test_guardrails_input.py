@@ -3,6 +3,7 @@
 import asyncio
 import cProfile
 import pstats
+import threading
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +20,7 @@ from holdfast.guardrails.builtin import (
     secret_detection,
     spec_compliance,
 )
-from holdfast.guardrails.builtin.scope import Place
+from holdfast.guardrails.builtin.scope import LOOKUPS, Place
 from holdfast.guardrails.definition import Guardrail
 from tests.activities.looking import answer, goal, looked, outcome
 
@@ -105,6 +106,29 @@ def test_words_that_name_nothing_are_looked_up_nowhere(project: Path) -> None:
     done = pstats.Stats(profile).get_stats_profile().func_profiles
     assert (sum(left), left[-1]) == (1, True)
     assert int(done["realpath"].ncalls) == 1
+
+
+async def test_no_path_of_thousands_of_folders_is_looked_up(project: Path) -> None:
+    """How long that would take is quadratic; nothing of a project lies so deep."""
+    guardrail = scope_validation(project)
+
+    assert outcome(await looked(guardrail, goal(f"read src/{'a/' * 250}b.py"))) == "passed"
+    assert outcome(await looked(guardrail, goal(f"read src/{'a/' * 300}b.py"))) == "tripped"
+    assert outcome(await looked(guardrail, goal(f"read no/{'a/' * 300}b.py"))) == "passed"
+
+
+async def test_whoever_waits_for_a_disk_keeps_no_text_from_being_looked_at() -> None:
+    """A disk of a network that doesn't answer holds its threads for as long as that lasts."""
+    answers = threading.Event()
+    stuck = [asyncio.create_task(LOOKUPS.run("acme", answers.wait)) for _ in range(3)]
+    await asyncio.sleep(0)
+    try:
+        verdict = await looked(pii_detection(), goal("word " * 2_000 + "bob@example.com"))
+    finally:
+        answers.set()
+        await asyncio.gather(*stuck)
+
+    assert outcome(verdict) == "tripped"
 
 
 async def test_each_tenant_has_its_turn(project: Path) -> None:
