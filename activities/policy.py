@@ -1,19 +1,20 @@
 """The activities that decide and record: local, quick, and their results are in history."""
 
 import asyncio
-import traceback
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 import structlog
+from pydantic_core import PydanticSerializationError
 from temporalio import activity
 
 from holdfast.activities.authority.authorities import AuthorityFile
 from holdfast.activities.authority.basis import Basis
+from holdfast.activities.authority.refusals import Refusal, refuse_arguments
 from holdfast.activities.callers import (
     build_hand_back,
     find_calling_execution,
@@ -30,13 +31,12 @@ from holdfast.contracts.approvals import (
     Verdict,
     Verdicts,
 )
-from holdfast.contracts.base import JsonObject, canonical_json, digest, repair_surrogates
+from holdfast.contracts.base import JsonObject, canonical_json, digest
 from holdfast.contracts.bounds import (
     MAX_CANONICAL_BYTES,
     MAX_DEFAULT_ARGUMENTS_BYTES,
     MAX_REFUSAL_REASONS,
     MAX_RULING_QUOTE_CHARS,
-    MAX_RULING_REASON_CHARS,
     size,
 )
 from holdfast.contracts.calls import AnyCall, Draft, MalformedCall, ToolCall
@@ -57,12 +57,10 @@ from holdfast.contracts.decisions import (
     fit_into_payload,
     name_effect,
 )
-from holdfast.contracts.errors import ToolError
 from holdfast.contracts.journal import AuditEvent, Journal
 from holdfast.contracts.signals import Message
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
-from holdfast.event_log import log
 from holdfast.policy.allowlists import may_repeat
 from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
 from holdfast.policy.case import CallContext, DecisionFacts
@@ -73,10 +71,17 @@ from holdfast.policy.signed_signals import judge_controls
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
 from holdfast.policy.undoing import matches_shown_undo
 from holdfast.run.limits import budget_extension
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool
 from holdfast.tools.values.answers import after_answers
 from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
+
+MAX_INLINE_CALL_BYTES = 2_000
+"""Bytes of a call, of which some take microseconds each: a hundred runs may ask at once."""
+
+# More would only divide the same time, of one interpreter.
+_RULERS = FairThreads(2, "rule")
 
 audit = structlog.get_logger()
 """What must stand there before the run goes on: a line that can't be written is an error."""
@@ -109,40 +114,6 @@ class _CurrentFacts(NamedTuple):
     switches: tuple[Switch, ...]
     issuers: tuple[TrustedIssuer, ...]
     basis: Basis
-
-
-class _Refusal:
-    """What is ruled of a call where ruling on it raises anything, be it no Exception."""
-
-    def __init__(self, call: AnyCall) -> None:
-        self._call = call
-        self.ruling = Refused(
-            call_id=call.call_id,
-            tool=call.name,
-            type="internal_error",
-            reason="nobody can decide about this call",
-            next_valid_actions=("go on without it", "tell the user what you would have done"),
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        stack: TracebackType | None,
-    ) -> bool:
-        match error:
-            case None | asyncio.CancelledError() | KeyboardInterrupt():
-                return False
-            case ToolError():
-                self.ruling = _refuse_arguments(self._call, error.reason)
-            case _:
-                frames = "".join(traceback.format_tb(stack))  # they quote no value
-                name = type(error).__name__
-                log.warning("call.undecided", tool=self._call.name, raised=name, stack=frames)
-        return True
 
 
 class PolicyActivities:
@@ -178,10 +149,10 @@ class PolicyActivities:
         for call in asked.calls:
             if rulings:
                 await asyncio.sleep(0)  # other runs' heartbeats, where many calls take long
-            ruling = self._rule_or_refuse(asked, call, known)
+            ruling = await self._rule_in_turn(asked, call, known)
             if isinstance(ruling, Decided) and ruling.filled:
                 room -= size(ruling.filled)
-                ruling = ruling if room >= 0 else _refuse_arguments(call, TOO_MUCH_LEFT_OUT)
+                ruling = ruling if room >= 0 else refuse_arguments(call, TOO_MUCH_LEFT_OUT)
             rulings.append(ruling)
         return Rulings(
             rulings=fit_into_payload(tuple(rulings)),
@@ -248,12 +219,21 @@ class PolicyActivities:
         issuers = await self._keyring.find_issuers(claims | kept)
         return Trust(policy.groups, issuers, policy.signals)
 
+    async def _rule_in_turn(
+        self, asked: AuthorizeCalls, call: AnyCall, known: _CurrentFacts
+    ) -> Ruling:
+        """Rule on a call; on a large one beside the loop, where each tenant has its turn."""
+        rule = partial(self._rule_or_refuse, asked, call, known)
+        if _is_large(asked, call):
+            return await _RULERS.run(asked.caller.tenant, rule)
+        return rule()
+
     def _rule_or_refuse(
         self, asked: AuthorizeCalls, call: AnyCall, known: _CurrentFacts
     ) -> Ruling:
         """Rule on a call alone: whatever that raises leaves no other call undecided."""
         # Nothing is asked of anybody here, so another attempt would come to the same.
-        with _Refusal(call) as refusal:
+        with Refusal(call) as refusal:
             ruling = self._rule(asked, call, known)
             size(ruling)  # what can't be written would hold up the others
             return ruling
@@ -272,7 +252,7 @@ class PolicyActivities:
                 next_valid_actions=("use one of the known tools", "answer without a tool"),
             )
         if isinstance(call, MalformedCall):
-            return _refuse_arguments(call, "the arguments are no JSON object")
+            return refuse_arguments(call, "the arguments are no JSON object")
         return self._decide(asked, call, tool, known)
 
     def _decide(
@@ -281,7 +261,7 @@ class PolicyActivities:
         written = call.arguments
         given = call.with_arguments(asked.filled.get(call.call_id, {}))
         if objections := tool.objections(given.arguments):
-            return _refuse_arguments(call, "; ".join(objections))
+            return refuse_arguments(call, "; ".join(objections))
         call = given.with_(arguments=tool.fill_defaults(given.arguments))
         compared = tool.compare(call.arguments, written)
         facts = self._build_facts(asked, call, tool, known)._replace(
@@ -351,6 +331,13 @@ class PolicyActivities:
                 return None
 
 
+def _is_large(asked: AuthorizeCalls, call: AnyCall) -> bool:
+    """Whether to rule on a call may take long: it is read, compared and written several times."""
+    with suppress(PydanticSerializationError):
+        return size((call, asked.filled.get(call.call_id))) > MAX_INLINE_CALL_BYTES
+    return True
+
+
 def _reject_after_reset(message: Message) -> Verdict:
     return Verdict(
         accepted=False,
@@ -364,16 +351,6 @@ def _find_draft(asked: AuthorizeCalls, call: ToolCall, tool: Tool) -> Draft | No
     """Return the draft of a call, if the tool that is its draft variant today made it."""
     wanted = (call.call_id, tool.contract.draft)
     return next((one for one in asked.drafts if (one.call_id, one.tool) == wanted), None)
-
-
-def _refuse_arguments(call: AnyCall, reason: str) -> Refused:
-    return Refused(
-        call_id=call.call_id,
-        tool=call.name,
-        type="invalid_arguments",
-        reason=clip_chars(repair_surrogates(reason), MAX_RULING_REASON_CHARS),
-        next_valid_actions=("correct the arguments and call again",),
-    )
 
 
 def _canonical(call: ToolCall, values: JsonObject) -> JsonObject | None:
