@@ -29,7 +29,7 @@ _PICTURES = (_EMOJI, range(0x2190, 0x2200), range(0x2600, 0x27C0), range(0x2B00,
 """What is drawn in one of two styles, or as one with another."""
 
 _BRAILLE_BLANK = "\u2800"
-_NON_JOINER, _JOINER = "\u200c", "\u200d"
+_JOINERS = _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _STYLES = "\ufe0e\ufe0f"
 _VIRAMA = 9
 """The combining class of the sign that joins consonants in the scripts of India."""
@@ -218,7 +218,7 @@ def _is_visible(text: str, place: int) -> bool:
     character = text[place]
     if " " <= character <= "~":
         return True
-    if character in (_NON_JOINER, _JOINER):
+    if character in _JOINERS:
         return 0 < place < len(text) - 1 and _changes_joining(text, place)
     if character in _STYLES:
         return place > 0 and _is_in(_PICTURES, text[place - 1])
@@ -234,6 +234,8 @@ def _is_visible(text: str, place: int) -> bool:
 def _changes_joining(text: str, place: int) -> bool:
     """Whether a joiner changes how its neighbours are drawn."""
     before, behind = text[place - 1], text[place + 1]
+    if before in _JOINERS or behind in _JOINERS:
+        return False  # each would ask the other
     if _VIRAMA in (unicodedata.combining(before), unicodedata.combining(behind)):
         return _is_visible(text, place - 1) and _is_visible(text, place + 1)
     if text[place] == _JOINER:

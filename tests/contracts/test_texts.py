@@ -22,6 +22,7 @@ HOSTILE = {
     "mark": "\u200f",
     "zero-width": "ad\u200bmin",
     "joiner": "ad\u200dmin\u200c",
+    "joiners of joiners": "क\u094d\u200d\u200c\u094d",
     "carriage return": "risk: high\rrisk: low ",
     "backspace": "no\b\byes",
     "delete": "\x7f",
@@ -52,7 +53,7 @@ LEGITIMATE = [
 ]
 ANY = st.text(
     st.characters(exclude_categories=())
-    | st.sampled_from("".join([*HOSTILE.values(), *LOOKING_THE_SAME.values()]))
+    | st.sampled_from("".join([*HOSTILE.values(), *LOOKING_THE_SAME.values(), *LEGITIMATE]))
 )
 
 
@@ -72,6 +73,7 @@ def moves(text: str) -> set[str]:
 @given(ANY)
 @example("\u200d")
 @example("\u0915\u200d")
+@example("\u094d\u200d\u200d\u094d")
 def test_nothing_moves_whatever_comes(text: str) -> None:
     """No control or format character comes out, and what is visible already stays as it is."""
     shown = escape_invisible(text)
