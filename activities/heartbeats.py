@@ -18,10 +18,9 @@ from typing import Self
 
 from pydantic import JsonValue
 from temporalio import activity
-from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle
+from temporalio.client import AsyncActivityHandle
 from temporalio.converter import ActivitySerializationContext
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError
 
 from holdfast.activities.callers import is_hand_back
 from holdfast.contracts.bounds import MAX_LIVE_TEXT_BYTES
@@ -29,6 +28,7 @@ from holdfast.contracts.errors import safe_str
 from holdfast.contracts.model import TextListener
 from holdfast.contracts.texts import select_end
 from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts, CallUsage, LiveText
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.limits import fail_after
 from holdfast.tools.redaction import GrowingText
 
@@ -39,6 +39,9 @@ LIVE_INTERVAL = 0.25
 """Seconds between two heartbeats with what a model says."""
 
 _LIVE_TIMEOUT = timedelta(seconds=2)
+
+# Of its own, and one: models that talk at once, in whatever words, keep nobody else waiting.
+_TELLER = FairThreads(1, "tell-live")
 
 
 class Heartbeater:
@@ -111,11 +114,12 @@ class Heartbeater:
     ) -> None:
         live = LiveText(turn=turn, attempt=activity.info().attempt, seq=0, offset=0, text="")
         while not ended.is_set():
-            if more := text.take():
+            if more := await _take_beside(text, ended):
                 live = _append(live, more)
                 self.attempts = self.attempts.with_(live=live)
-                # Whoever watches misses words then, until the next one; the call doesn't wait.
-                with suppress(RPCError, AsyncActivityCancelledError):
+                # Whoever watches misses words then, until the next one; the call doesn't wait. A
+                # codec of an app raises whatever its libraries do.
+                with suppress(Exception):
                     carried = self.attempts.model_dump(mode="json")
                     await handle.heartbeat(carried, rpc_timeout=_LIVE_TIMEOUT)
             with suppress(TimeoutError):
@@ -164,7 +168,9 @@ class Heartbeater:
             self.attempts = self.attempts.with_(progress=tell())
         if not activity.info().is_local:
             carried = self.attempts.model_dump(mode="json")
-            activity.heartbeat(*([carried] if carried else []))
+            # Its live words are cleared of secrets already.
+            told = self.attempts if self.attempts.live else carried
+            activity.heartbeat(*([told] if carried else []))
 
 
 def time_limit(late: Exception) -> AbstractAsyncContextManager[None]:
@@ -195,6 +201,22 @@ def _find_handle() -> AsyncActivityHandle:
             is_local=info.is_local,
         )
     )
+
+
+async def _take_beside(text: GrowingText, ended: asyncio.Event) -> str:
+    """
+    Look through what was said, beside the loop that all runs share; nothing once that has *ended*.
+
+    Words can be such that it takes twenty milliseconds, four times a second for each reply.
+    """
+    looking = asyncio.ensure_future(_TELLER.run(activity.info().workflow_id or "", text.take))
+    over = asyncio.ensure_future(ended.wait())
+    try:
+        await asyncio.wait({looking, over}, return_when=asyncio.FIRST_COMPLETED)
+        return looking.result() if looking.done() else ""
+    finally:
+        looking.cancel()
+        over.cancel()
 
 
 def _append(live: LiveText, more: str) -> LiveText:

@@ -24,6 +24,7 @@ from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_FAILURE_BYTES
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, format_stack, safe_str
 from holdfast.contracts.texts import cut_with_note
+from holdfast.contracts.usage import Attempts
 from holdfast.event_log import log
 from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import MAX_INLINE_BYTES, look_through
@@ -185,7 +186,16 @@ class _Outbound(ActivityOutboundInterceptor):
         self._redactor = redactor
 
     def heartbeat(self, *details: Any) -> None:  # noqa: ANN401 -- as the SDK says it
-        super().heartbeat(*(_redact_detail(detail, self._redactor) for detail in details))
+        super().heartbeat(*(_redact_beat(detail, self._redactor) for detail in details))
+
+
+def _redact_beat(detail: object, redactor: Redactor) -> JsonValue:
+    """Return what a heartbeat carries; live words were looked through as they came."""
+    if not isinstance(detail, Attempts) or detail.live is None:
+        return _redact_detail(detail, redactor)
+    others = _redact_detail(detail.with_(live=None).model_dump(mode="json"), redactor)
+    live = detail.live.model_dump(mode="json")
+    return {**others, "live": live} if isinstance(others, dict) else others
 
 
 def _redact_detail(detail: object, redactor: Redactor) -> JsonValue:

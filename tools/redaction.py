@@ -1,6 +1,7 @@
 """Keeping secrets out of what leaves a worker: known ones in every usual guise, and lookalikes."""
 
 import string
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -288,7 +289,7 @@ class GrowingText:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._pieces: list[str] = []
+        self._pieces = deque[str]()
         self._text = ""
         self._told = 0
         self._room = MAX_REPLY_BYTES
@@ -301,8 +302,8 @@ class GrowingText:
 
     def take(self) -> str:
         """Return what can be told by now and wasn't yet; of a flood a part, and the rest later."""
-        self._text += "".join(self._pieces)
-        self._pieces.clear()
+        # Another thread may add some meanwhile: each is taken once.
+        self._text += "".join(self._pieces.popleft() for _ in range(len(self._pieces)))
         text, begin = self._text[: self._told + _MAX_TAKEN_CHARS], self._told
         end = max(begin, len(text) - _count_held(text))
         try:
