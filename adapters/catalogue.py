@@ -1,6 +1,5 @@
 """What is known of models before they are asked: their windows and prices."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -9,9 +8,14 @@ from typing import TYPE_CHECKING
 from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.pricing import Listing
 from holdfast.contracts.control import ModelFacts
+from holdfast.tools.fair_threads import FairThreads
 
 if TYPE_CHECKING:
     from genai_prices.types import TieredPrices
+
+# In a thread: the first look loads the prices of all providers. None of the loop's, which an app's
+# own code may keep: no run begins without it.
+_READER = FairThreads(1, "prices")
 
 
 class PriceList:
@@ -22,8 +26,7 @@ class PriceList:
 
     async def facts(self, models: Iterable[str]) -> tuple[ModelFacts, ...]:
         """Return what is known of each model, in this order; null for what isn't known."""
-        # In a thread: the first look loads the prices of all providers.
-        return await asyncio.to_thread(lambda: tuple(map(self._facts, models)))
+        return await _READER.run("", lambda: tuple(map(self._facts, models)))
 
     def _facts(self, model: str) -> ModelFacts:
         provider, _, name = model.partition(":")

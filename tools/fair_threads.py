@@ -17,7 +17,7 @@ class FairThreads:
     A few threads of their own: whoever keeps those of the loop busy keeps nothing here waiting.
 
     Of the runs that wait, each has its turn, however much one of them asks for. What is given up
-    before its turn is never begun.
+    before its turn is never begun, nor kept: threads may hang as long as a mount does.
     """
 
     def __init__(self, threads: int, name: str) -> None:
@@ -35,10 +35,24 @@ class FairThreads:
             self._waiting.setdefault(run_id, deque()).append(job)
         # By the loop, which so knows that something is under way: a test's clock waits for it.
         asyncio.get_running_loop().run_in_executor(self._pool, self._work_next)
-        return await asyncio.wrap_future(done)
+        try:
+            return await asyncio.wrap_future(done)
+        except asyncio.CancelledError:
+            self._forget(run_id, job)
+            raise
+
+    def _forget(self, run_id: str, job: Callable[[], None]) -> None:
+        with self._lock:
+            jobs = self._waiting.get(run_id, deque())
+            if job in jobs:
+                jobs.remove(job)
+            if not jobs:
+                self._waiting.pop(run_id, None)
 
     def _work_next(self) -> None:
         with self._lock:
+            if not self._waiting:
+                return  # whoever had asked has given up
             run_id = next(iter(self._waiting))
             jobs = self._waiting.pop(run_id)
             job = jobs.popleft()

@@ -1,0 +1,155 @@
+"""A mount that hangs: nobody but who needs it waits for it, and they not for ever."""
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path, PosixPath
+
+import pytest
+
+from holdfast.activities.sessions.archive import DirectoryArchive
+from holdfast.activities.sessions.keeping import SessionActivities
+from holdfast.adapters.catalogue import PriceList
+from holdfast.contracts.sessions.archive import LoadSession
+from holdfast.tools.fair_threads import FairThreads
+from tests.attacks.test_shared_archives import NAME, NoneEarlier, asked_in
+
+MORE_THAN_ALL = 40
+"""The loop has 32 threads at most."""
+
+PATH = "completed/day/run/history.json"
+
+
+class Hanging(PosixPath):
+    """A path on a mount that answers nobody until it is back, as one over a network does."""
+
+    back = threading.Event()
+    loop_thread = 0
+
+    def __fspath__(self) -> str:
+        assert threading.get_ident() != self.loop_thread, "the loop of all runs waits for it"
+        self.back.wait()
+        return super().__fspath__()
+
+
+@pytest.fixture
+async def mount(tmp_path: Path) -> AsyncGenerator[Path]:
+    """A folder there; it is back when the test is over."""
+    Hanging.back.clear()
+    Hanging.loop_thread = threading.get_ident()
+    yield Hanging(tmp_path / "mount")
+    Hanging.back.set()
+
+
+class _Content:
+    """What somebody wants to be kept."""
+
+    def read(self) -> bytes:
+        return b""
+
+
+def wait_for_who_gives_up() -> None:
+    for one in threading.enumerate():
+        if one.name == "give-up":
+            one.join()
+
+
+async def in_pieces() -> AsyncIterator[bytes]:
+    for piece in (b"one, ", b"two"):
+        yield piece
+
+
+WAYS: dict[str, Callable[[DirectoryArchive], Awaitable[object]]] = {
+    "read": lambda archive: archive.read(PATH),
+    "has": lambda archive: archive.has(PATH),
+    "write": lambda archive: archive.write(PATH, b"all"),
+    "in pieces": lambda archive: archive.write_pieces(PATH, in_pieces()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_archive_that_hangs_keeps_none_of_the_threads_of_the_loop(
+    mount: Path, way: str
+) -> None:
+    """However many wait for it, a run of anybody opens, and the loop goes on."""
+    archive = DirectoryArchive(mount)
+    held = [asyncio.ensure_future(WAYS[way](archive)) for _ in range(MORE_THAN_ALL)]
+    await asyncio.sleep(0)
+
+    opening = asyncio.create_task(PriceList({}).facts(["it"]))
+    other = asyncio.create_task(asyncio.to_thread(lambda: "done"))
+    await asyncio.wait({opening, other}, timeout=30)
+    went_on = opening.done() and other.done()
+    failed = [one for one in held if one.done() and one.exception()]
+    Hanging.back.set()
+    await asyncio.gather(*held, opening, other)
+
+    assert went_on
+    assert not failed
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_who_waits_for_an_archive_that_hangs_is_told_so(mount: Path, way: str) -> None:
+    """Also when its threads are all taken; what was given up replaces nothing when it is back."""
+    no_time = timedelta(0)
+    archive = DirectoryArchive(mount, read_timeout=no_time, write_timeout=no_time)
+    for _ in range(MORE_THAN_ALL):
+        with pytest.raises(OSError, match="it doesn't answer"):
+            await WAYS[way](archive)
+
+    Hanging.back.set()
+    await DirectoryArchive(mount).write_pieces(PATH, in_pieces())
+
+    assert await DirectoryArchive(mount).read(PATH) == b"one, two"
+    wait_for_who_gives_up()
+    assert await DirectoryArchive(mount).read(PATH) == b"one, two"
+
+
+async def test_a_session_whose_archive_hangs_says_why_it_does_not_open(mount: Path) -> None:
+    """It is tried again, as with one that is away."""
+    archive = DirectoryArchive(mount, read_timeout=timedelta(0))
+    sessions = SessionActivities(archive, NoneEarlier())
+
+    with pytest.raises(Exception, match="the archive can't be used: it doesn't answer"):
+        await asked_in("acme-eu").run(
+            sessions.load_session, LoadSession(session_id=NAME, tenant="acme", agent="it")
+        )
+
+
+async def test_what_is_given_up_while_threads_hang_is_not_kept() -> None:
+    """However long a mount is away, and however often it is tried: no memory grows by it."""
+    threads, back, content = FairThreads(1, "test"), threading.Event(), _Content()
+    hanging = asyncio.create_task(threads.run("a", back.wait))
+    await asyncio.sleep(0)
+    given_up = asyncio.create_task(threads.run("b", content.read))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.wait({given_up})
+    assert given_up.cancelled()
+    kept = weakref.ref(content)
+    del content, given_up
+    gc.collect()
+
+    assert kept() is None
+    back.set()
+    await hanging
+
+
+async def test_what_breaks_off_leaves_nothing_in_the_archive(tmp_path: Path) -> None:
+    """What comes in pieces may end early: what was there before stays, and nothing beside it."""
+    archive = DirectoryArchive(tmp_path)
+    await archive.write(PATH, b"before")
+
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"half"
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        await archive.write_pieces(PATH, broken())
+    wait_for_who_gives_up()
+
+    assert await archive.read(PATH) == b"before"
+    assert [one.name for one in (tmp_path / PATH).parent.iterdir()] == ["history.json"]
