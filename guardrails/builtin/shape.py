@@ -33,7 +33,7 @@ from holdfast.guardrails.detectors.openapi import (
     build_component_schema,
     find_outside_references,
 )
-from holdfast.tools.readings import flaws
+from holdfast.tools.readings import Problem, flaws
 
 _MAX_OBJECTIONS = 10
 _MAX_OBJECTION_CHARS = 300
@@ -109,8 +109,7 @@ class _Shape:
             value = await run_beside(context, partial(_parse_value, subject))
         except ValueError:
             return tripped("the answer is no JSON", "answer with nothing but JSON")
-        found = flaws(self.validator(), self.component.schema, value)
-        objections = list(islice(found, _MAX_OBJECTIONS))
+        objections = await run_beside(context, partial(self._find_flaws, value))
         if not objections:
             return passed()
         # The model alone reads what quotes its answer.
@@ -119,6 +118,9 @@ class _Shape:
             f"the answer doesn't fit: {'; '.join(rules)}",
             *(clip_chars(flaw.said, _MAX_OBJECTION_CHARS) for flaw in objections),
         )
+
+    def _find_flaws(self, value: JsonValue) -> list[Problem]:
+        return list(islice(flaws(self.validator(), self.component.schema, value), _MAX_OBJECTIONS))
 
 
 def _parse_value(subject: Subject) -> JsonValue:

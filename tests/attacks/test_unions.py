@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import json
+import pstats
 from typing import Annotated, Literal
 
 import pytest
@@ -20,6 +22,11 @@ from tests.activities.looking import answer, looked
 from tests.builders import a_reply
 from tests.memory.runs import MemoryRuns
 from tests.sample import scripted, told
+
+LISTS: JsonObject = {
+    "type": "array",
+    "items": {"anyOf": [{"type": "object", "required": ["a"]}, {"type": "integer"}]},
+}
 
 DEPTH = 12
 """Seconds for who reads it all the same; each level more takes two to three times as long."""
@@ -248,6 +255,17 @@ async def test_a_guardrail_describes_no_flood(anchor: JsonObject, depth: int) ->
     verdict = await looked(spec_compliance(schema=schema), answer(said))
 
     assert verdict.reason == f"the answer doesn't fit: {UNEXPLAINED}"
+
+
+async def test_a_guardrail_counts_readings_beside_the_loop() -> None:
+    """To count those of an answer of half a megabyte takes a second, in which nobody is alive."""
+    said = json.dumps([{"wrong": 1}] * 1_000)
+    with cProfile.Profile() as profile:  # of the loop's own thread
+        verdict = await looked(spec_compliance(schema=LISTS), answer(said))
+    done = pstats.Stats(profile).get_stats_profile().func_profiles
+
+    assert verdict.tripwire_triggered
+    assert "readings" not in done
 
 
 async def test_an_ambiguous_call_is_refused_and_the_run_goes_on(memory_runs: MemoryRuns) -> None:
