@@ -34,6 +34,7 @@ from holdfast.run.tiers import is_too_large
 from holdfast.run.tool_calls import MAX_RULING_AGE
 from holdfast.workflows import failures
 from holdfast.workflows.execution.search_attributes import APP, SUMMARY
+from holdfast.workflows.inbound.inbox import hear_before_more
 from holdfast.workflows.run_context import (
     RunContext,
     is_cancellation,
@@ -142,6 +143,7 @@ async def _run_when_free(
     if len(run.state.brief.path) >= MAX_ANCESTORS:
         return _ChildResult(f"not begun: {MAX_ANCESTORS} agents, one above the other, are most", 0)
     async with together.free:
+        await hear_before_more()
         await _wait_to_begin(run)
         if run.state.is_over:
             return _ChildResult("the run is over", 0)

@@ -1,5 +1,7 @@
 """Commands that the run itself wants run: decided, sandboxed and recorded like any call."""
 
+from collections.abc import Callable
+
 from pydantic import ValidationError
 from temporalio import workflow
 
@@ -24,12 +26,13 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import clip_chars
 from holdfast.guardrails.detectors.coverage import read_coverage
 from holdfast.policy.project import parse_argv
-from holdfast.run import authorization, disagreements, summaries, tool_results
+from holdfast.run import authorization, disagreements, summaries, tool_calls, tool_results
 from holdfast.run.delegation.part_ids import name_command
 from holdfast.run.disagreements import NotBegun
 from holdfast.workflows import resets
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.handing_back import Search
+from holdfast.workflows.inbound.inbox import hear_before_more
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tool_call import run_tool
 
@@ -87,9 +90,13 @@ def build_success_result(spec: GuardrailSpec, ended: CommandResult) -> Guardrail
 
 
 async def run_command(
-    run: RunContext, purpose: str, command: tuple[str, ...], seconds: float
-) -> ToolResult:
-    """Have a command run; that it isn't permitted is a result like any other."""
+    run: RunContext,
+    purpose: str,
+    command: tuple[str, ...],
+    seconds: float,
+    is_held: Callable[[], bool],
+) -> ToolResult | None:
+    """Have a command run, or null where it is held; that it isn't permitted is a result, too."""
     number = run.state.guarding.checks + 1
     run.state = run.state.with_guarding(checks=number)
     call = ToolCall(
@@ -98,19 +105,19 @@ async def run_command(
         arguments={"command": list(command), "seconds": seconds},
     )
     summary = summaries.command_line(purpose, command)
-    result = await _authorize_and_run(run, call, summary)
+    result = await _authorize_and_run(run, call, summary, is_held)
     for pause in disagreements.RETRY_DELAYS_SECONDS:
         if not isinstance(result, NotBegun):
             return result
         if pause:
             await workflow.sleep(pause, summary=disagreements.RETRY_TIMER_SUMMARY)
-        result = await _authorize_and_run(run, call, summary)
+        result = await _authorize_and_run(run, call, summary, is_held)
     return disagreements.build_denial(call, result) if isinstance(result, NotBegun) else result
 
 
 async def _authorize_and_run(
-    run: RunContext, call: ToolCall, summary: str
-) -> ToolResult | NotBegun:
+    run: RunContext, call: ToolCall, summary: str, is_held: Callable[[], bool]
+) -> ToolResult | NotBegun | None:
     """Run a command if it is permitted now; the plan of a run is about what its model wants."""
     asked = authorization.build_input(
         run.state, (CallState(call=call),), (RUN_COMMAND,), workflow.now()
@@ -129,6 +136,13 @@ async def _authorize_and_run(
             call, "permission_denied", "the policy doesn't let it run"
         )
     ruled = CallState(call=fill_arguments(call, ruling), ruling=ruling)
+    if await hear_before_more():
+        if run.state.is_ending:
+            return tool_results.build_abort(call, "the run is over")
+        if not tool_calls.select_recent((ruled,), workflow.now()):
+            return disagreements.TOO_OLD
+    if is_held():
+        return None
     return await run_tool(run, ruled, run.seconds_left(), summary=summary, patient=True)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from pydantic import TypeAdapter, ValidationError
@@ -38,22 +38,23 @@ from holdfast.workflows import commands, failures, options
 from holdfast.workflows.children import ChildTask, run_child
 from holdfast.workflows.handing_back import on_capable_worker, while_under_way
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
-from holdfast.workflows.run_context import RunContext, is_cancellation
+from holdfast.workflows.inbound.inbox import hear_before_more
+from holdfast.workflows.run_context import RunContext, is_cancellation, watch_suspension
 
 _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
 
 
 async def run_checks(
-    run: RunContext, checks: tuple[GuardrailCheck, ...]
+    run: RunContext, checks: tuple[GuardrailCheck, ...], *, beside_model: bool = False
 ) -> tuple[GuardrailVerdict, ...] | None:
     """
     Return all verdicts, layer by layer. A guardrail that can't decide has tripped.
 
     When the run ends meanwhile nobody looks any further, and what is found counts no more. Null
-    says that they were broken off, because a person stopped the run, or said what can't wait:
-    then nothing was looked at.
+    says that they were broken off, because a person stopped the run, or said what can't wait, or
+    that not all began, because the run is suspended: then nothing was looked at.
     """
-    since = run.hurried
+    since, is_held = run.hurried, watch_suspension(run, beside_model=beside_model)
     found = [verdict for one in checks for verdict in _unseen(run, one)]
     seen = tuple(one for one in map(_seen, checks) if one.subjects)
     for layer in LAYERS:
@@ -61,11 +62,17 @@ async def run_checks(
         quick = [one for one in these if one.spec.local and not run.state.is_over]
         for _, together in groupby(quick, key=lambda one: one.subjects):
             found += await _run_functions(run, tuple(together))
-        for beside in _batch_checks(one for one in these if not one.spec.local):
+        for beside in filter(None, _batch_checks(one for one in these if not one.spec.local)):
+            await hear_before_more()
             if run.state.is_over or _is_moot(run, since):
                 break
+            if is_held():
+                return None
             asked = [(spare_judge(one, checks, found), size) for one, size in beside]
-            for verdicts in await asyncio.gather(*(_run_check(run, *one) for one in asked)):
+            looking = (_run_check(run, *one, is_held) for one in asked)
+            for verdicts in await asyncio.gather(*looking):
+                if verdicts is None:
+                    return None
                 found += verdicts
     if _is_moot(run, since):
         return None
@@ -132,15 +139,15 @@ async def _record_verdicts(
 
 
 async def _run_check(
-    run: RunContext, one: GuardrailCheck, size: int
-) -> tuple[GuardrailVerdict, ...]:
+    run: RunContext, one: GuardrailCheck, size: int, is_held: Callable[[], bool]
+) -> tuple[GuardrailVerdict, ...] | None:
     if size > bounds.MAX_GUARDRAIL_INPUT_BYTES:
         return build_fail_closed_verdicts(
             run, one, "what it would look at is too large to be sent"
         )
     if one.spec.command or one.spec.project_commands:
         with run.track_in_flight(f"{ACTIVITY_PREFIX}{one.spec.name}"):
-            return await _run_commands(run, one)
+            return await _run_commands(run, one, is_held)
     if one.spec.agent is not None:
         return await _run_agent(run, one, one.spec.agent)
     return await _run_functions(run, (one,))
@@ -256,8 +263,14 @@ async def _run_activity(
     return await unless_broken_off(run, asyncio.create_task(looking), lambda: _is_moot(run, since))
 
 
-async def _run_commands(run: RunContext, one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:
-    """Run commands in the sandbox, if the permission engine lets them; exit code 0 passes."""
+async def _run_commands(
+    run: RunContext, one: GuardrailCheck, is_held: Callable[[], bool]
+) -> tuple[GuardrailVerdict, ...] | None:
+    """
+    Run commands in the sandbox, if the permission engine lets them; exit code 0 passes.
+
+    Null where one of them is held.
+    """
     wanted = commands.find_commands(run.state, one.spec)
     if isinstance(wanted, GuardrailResult):
         return _build_verdicts(run, one, wanted)
@@ -265,7 +278,12 @@ async def _run_commands(run: RunContext, one: GuardrailCheck) -> tuple[Guardrail
     for command in wanted:
         if run.state.is_ending:
             return build_fail_closed_verdicts(run, one, "the run is over")
-        result = await commands.run_command(run, one.spec.name, command, one.spec.timeout)
+        if is_held():
+            return None
+        purpose = one.spec.name
+        result = await commands.run_command(run, purpose, command, one.spec.timeout, is_held)
+        if result is None:
+            return None
         ended = commands.parse_result(result)
         if ended is None:
             why = result.reason if isinstance(result, ToolFailure) else "it tells something else"

@@ -28,6 +28,7 @@ from holdfast.run.sessions import hiding
 from holdfast.run.step.kinds import CallModel
 from holdfast.workflows import failures, guarding, options, run_context
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
+from holdfast.workflows.inbound.inbox import hear_before_more
 from holdfast.workflows.inbound.signals import hear_what_waits
 from holdfast.workflows.run_context import RunContext, is_cancellation
 
@@ -131,7 +132,11 @@ async def _call_with_parallel_guardrails(
     seen, hosted = len(run.state.conversation.items), bool(run.state.agent.hosted)
     first = tuple(one for one in checks if one.spec.local or hosted)
     verdicts = await guarding.run_checks(run, first)
-    if verdicts is None or run.state.is_ending or run.state.suspended:
+    since = run.hurried
+    await hear_before_more()
+    if verdicts is None or run.hurried != since:
+        return None
+    if run.state.is_ending or run.state.suspended:
         return None
     verdicts = tripwires.apply_approvals(run.state, verdicts)
     if tripwires.find_tripwire(verdicts) is None:
@@ -172,7 +177,7 @@ async def _check_beside(
     asking: asyncio.Task[ModelReply | _FailedCall],
 ) -> tuple[GuardrailVerdict, ...] | None:
     """Have guardrails look while a model is asked; a failure of theirs ends the call."""
-    guarding_task = asyncio.create_task(guarding.run_checks(run, checks))
+    guarding_task = asyncio.create_task(guarding.run_checks(run, checks, beside_model=True))
     try:
         return await guarding_task
     finally:

@@ -37,6 +37,7 @@ from holdfast.workflows.execution.search_attributes import (
     SUMMARY,
     TENANT,
 )
+from holdfast.workflows.inbound.inbox import HEARD_FIRST, hear_before_more
 from holdfast.workflows.log import describe_wait, log_event, log_warning
 from holdfast.workflows.views import find_status
 
@@ -129,6 +130,11 @@ class RunContext:
     def suspension(self) -> int:
         """Which suspension holds the run now: 0 where none does."""
         return self.suspensions if self.state.suspended else 0
+
+    @property
+    def is_held(self) -> bool:
+        """Whether what a step would begin waits: what a run that is over takes back doesn't."""
+        return self.state.suspended and not self.state.is_ending
 
     def is_broken_off(self, since: int) -> bool:
         """Whether what changes nothing ends: the run is stopped, or was hurried *since*."""
@@ -320,11 +326,19 @@ async def wait_for_resume(run: RunContext) -> None:
 
     A run that is over isn't held: what it has to take back it still takes back.
     """
-    if _is_held(run):
+    await hear_before_more()
+    if run.is_held:
         with at_rest(run):
-            await workflow.wait_condition(lambda: not _is_held(run))
+            await workflow.wait_condition(lambda: not run.is_held)
     raise_on_cancellation()
 
 
-def _is_held(run: RunContext) -> bool:
-    return run.state.suspended and not run.state.is_ending
+def watch_suspension(run: RunContext, *, beside_model: bool) -> Callable[[], bool]:
+    """
+    Return what says whether guardrails that have yet to look wait: the run is suspended by now.
+
+    What looks beside a model comes to its end with it, and so does what looks in a run that is
+    suspended, before that goes on in a new execution. An earlier release held nothing.
+    """
+    exempt = beside_model or run.state.suspended
+    return lambda: not exempt and run.is_held and workflow.patched(HEARD_FIRST)

@@ -1,5 +1,6 @@
 """Layer 4 runs commands in the sandbox, as the policy lets it: red tests are no success."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from holdfast.guardrails import Guardrail, project_passes, tests_cover, tests_pa
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import submit_plan, write_file
 from tests.control.guarded import ended, over
-from tests.histories import noted
+from tests.histories import names, noted
 from tests.running import Runs
 from tests.sample import scripted
 
@@ -124,6 +125,30 @@ async def test_tests_that_tell_no_coverage_are_no_success(runs: Runs, tmp_path: 
 
     assert found.result.status == "blocked"
     assert "test_coverage can't decide: 'sh check.sh' tells no coverage" in found.why
+
+
+async def test_a_suspended_run_begins_no_command(runs: Runs, tmp_path: Path) -> None:
+    """The one that had begun ends, the next waits for `resume`; then all look."""
+    # BY-62 GR-26
+    script = [
+        call("write_file", path="check.sh", content="touch began; until test -e go; do :; done"),
+        say("done"),
+    ]
+    guardrail = tests_cover(GREEN, ("head", "-c", "2000", "coverage.xml"))
+    async with runs.working(an_app(tmp_path, script, guardrail, max_output_retries=0)):
+        run = await runs.start("it")
+        workspaces = tmp_path / "home" / "workspaces"
+        while not (began := list(workspaces.glob("*/began"))):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        await run.signal("suspend", {})
+        (began[0].parent / "go").touch()
+        while (await run.status()).status != "suspended":  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.02)
+        held = names(await run.story()).count("run_command")
+        await run.signal("resume", {})
+        found = await over(run)
+
+    assert (held, found.order.count("run_command")) == (1, 3)
 
 
 async def test_as_an_acceptance_check(runs: Runs, tmp_path: Path) -> None:

@@ -61,11 +61,7 @@ from holdfast.workflows.delegation.subagents import run_beside
 from holdfast.workflows.execution.time_limit import watch_time
 from holdfast.workflows.handing_back import Search
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
-from holdfast.workflows.inbound.inbox import (
-    LONG_SECONDS,
-    Inbox,
-    is_behind_local_activity,
-)
+from holdfast.workflows.inbound.inbox import Inbox, hear_what_came, is_behind_local_activity
 from holdfast.workflows.inbound.signals import hear_what_waits
 from holdfast.workflows.log import log_event, log_start
 from holdfast.workflows.model_calls import run_model_call
@@ -126,9 +122,7 @@ class StepLoop:
             control.release_claims(self._run)
             if self._run.state.journal and not isinstance(self._next_step(), RollBack):
                 await self._run.write_journal()
-            if is_behind_local_activity(LONG_SECONDS):
-                # A timer, which waits for no free worker while what was decided grows old.
-                await workflow.sleep(options.YIELD_DELAY, summary="what came meanwhile is heard")
+            await hear_what_came()
             match self._next_step():
                 case CallModel() as step:
                     await run_model_call(self._run, step)

@@ -16,6 +16,7 @@ from holdfast.contracts.sessions.messages import MessageReceipt
 from holdfast.contracts.signals import (
     MessageOutcome,
 )
+from holdfast.workflows import options
 
 MAX_BATCH_MESSAGES = 200
 """Messages; reading so many takes less than the second or two that a workflow may think."""
@@ -31,6 +32,9 @@ LOCAL_SECONDS = "holdfast_local_seconds"
 
 LONG_SECONDS = 1.0
 """Behind local activities that took as long nothing begins until what came meanwhile is heard."""
+
+HEARD_FIRST = "heard-first"
+"""The patch by which a run hears what came, and holds what waits, within a step as between two."""
 
 REFUSAL_WINDOW = timedelta(minutes=1)
 THROTTLE_DELAY = timedelta(seconds=1)
@@ -195,3 +199,21 @@ def is_behind_local_activity(seconds: float = 0.0) -> bool:
     ours = cast("Mapping[str, Callable[[], float | None]]", workflow.extern_functions())  # pyright: ignore[reportUnknownMemberType] -- as above
     took = ours[LOCAL_SECONDS]() if LOCAL_SECONDS in ours else None
     return took is not None and took >= seconds
+
+
+async def hear_what_came() -> None:
+    """
+    End the workflow task behind local activities that took long: what came meanwhile is heard.
+
+    By a timer, which waits for no free worker while what was decided grows old.
+    """
+    if is_behind_local_activity(LONG_SECONDS):
+        await workflow.sleep(options.YIELD_DELAY, summary="what came meanwhile is heard")
+
+
+async def hear_before_more() -> bool:
+    """Hear it within a step, before that begins more; say whether it took long enough for that."""
+    heard = is_behind_local_activity(LONG_SECONDS) and workflow.patched(HEARD_FIRST)
+    if heard:
+        await hear_what_came()
+    return heard
