@@ -1,6 +1,5 @@
 """One exchange with a provider: a stream is read to its end before anything of it counts."""
 
-import asyncio
 import marshal
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -14,11 +13,19 @@ from holdfast.adapters.meter import METER, Meter
 from holdfast.adapters.room import ROOM, Share
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, TextListener
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.network.pace import UnacceptableResponse
 
 MAX_INLINE_VALUES = 1_000
 """Of JSON in a reply; to put so many together takes some milliseconds, and a few bytes of each."""
+
+MAX_SHORT_BYTES = 1_000_000
+"""Of a stream; some hundred thousand tokens have more, and take seconds."""
+
+# Of their own: an archive that is away may keep those of the loop. Few replies are long.
+_SHORT = FairThreads(2, "put-together")
+_LONG = FairThreads(2, "put-together-long")
 
 SMALL_EVENT_BYTES = 1_000
 """Most events of a model have some hundred, and one token."""
@@ -70,8 +77,12 @@ class StreamReader:
     """
 
     def __init__(
-        self, on_text: TextListener | None = None, find_text: Callable[[JsonObject], str] = str
+        self,
+        run_id: str,
+        on_text: TextListener | None = None,
+        find_text: Callable[[JsonObject], str] = str,
     ) -> None:
+        self._run_id = run_id
         self._on_text, self._find_text = on_text, find_text
         # As bytes: objects would take four times as much, and ten times for small values.
         self._events: list[bytes] = []
@@ -161,14 +172,16 @@ class StreamReader:
         """
         Do what takes the longer the more came.
 
-        In a thread if that was much: it takes seconds, in which this worker's heartbeats go on.
-        For a short reply the thread would take more time than that.
+        In a thread if that was much: it takes seconds, in which this worker's heartbeats go on,
+        and shorter replies of others are put together. For a few words the thread would take more
+        time than that.
         """
-        if self._meter is not None and self._is_short(self._meter):
+        if self._meter is not None and self._is_tiny(self._meter):
             return make()
-        return await asyncio.to_thread(make)
+        short = self._meter is not None and self._meter.total_bytes <= MAX_SHORT_BYTES
+        return await (_SHORT if short else _LONG).run(self._run_id, make)
 
-    def _is_short(self, meter: Meter) -> bool:
+    def _is_tiny(self, meter: Meter) -> bool:
         """Whether others can wait for that: replies of a hundred runs may end at once."""
         return meter.total_bytes <= MAX_INLINE_BYTES and meter.total_values <= MAX_INLINE_VALUES
 

@@ -63,7 +63,7 @@ class AnthropicAdapter:
     async def respond(self, request: ModelRequest) -> ModelReply:
         client = await self._client.get()
         rendered = requests.render(request)
-        exchange = StreamReader(request.on_text, stream.find_text)
+        exchange = StreamReader(request.run_id, request.on_text, stream.find_text)
         with failures.redact_key(connection.secret(client)), exchange:
             raw = await connection.ask(client, rendered.body, exchange)
             reply = await exchange.work(partial(self.parse_response, raw))

@@ -109,7 +109,7 @@ class OpenAIAdapter:
         self, client: "AsyncOpenAI", request: ModelRequest, scope: Scope
     ) -> ModelReply:
         rendered = requests.render(request, scope)
-        exchange = StreamReader(request.on_text, stream.find_text)
+        exchange = StreamReader(request.run_id, request.on_text, stream.find_text)
         with exchange:
             raw = await connection.ask(client, rendered.body, exchange)
             reply = await exchange.work(partial(self.parse_response, raw))

@@ -107,7 +107,7 @@ class OpenAIChatAdapter:
         target = self._target(request)
         rendered = requests.render(request, target)
         line = await self._find_client(target).get()
-        exchange = StreamReader(request.on_text, stream.find_text)
+        exchange = StreamReader(request.run_id, request.on_text, stream.find_text)
         with failures.redact_key(line.client.api_key), exchange:
             raw = await connection.ask(line, target, rendered.body, exchange)
             reply = await exchange.work(partial(self._read, raw, target, request.turn))

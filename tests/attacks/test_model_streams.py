@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from importlib import import_module
 from itertools import repeat
-from threading import get_ident
+from threading import Event, get_ident
 from typing import Any
 
 import pytest
@@ -314,6 +314,23 @@ async def test_the_worker_goes_on_while_a_reply_is_put_together(
 
     assert len(threads) == 1
     assert (get_ident() in threads) is (padding == ["y" * 100])
+
+
+async def test_a_reply_waits_for_nobody_who_keeps_the_threads_of_the_loop(
+    dialect: Dialect, adapter: ProviderAdapter, provider: ProviderServer
+) -> None:
+    """An archive that is away may have them all, for as long as it is."""
+    for _ in range(2):
+        provider.answer({**dialect.samples.WORDS, "padding": ["y" * 11_000]})
+    await adapter.respond(say.request(dialect.samples.MODEL))  # and its client is there
+    over, loop = Event(), asyncio.get_running_loop()
+    others = [loop.run_in_executor(None, over.wait) for _ in range(40)]  # it has 32 at most
+    asking = asyncio.create_task(adapter.respond(say.request(dialect.samples.MODEL)))
+    replied, _ = await asyncio.wait({asking}, timeout=30)
+    over.set()
+    await asyncio.wait({asking, *others})
+
+    assert replied
 
 
 @pytest.mark.parametrize(
