@@ -1,9 +1,13 @@
 """Running a tool so that it really ends at its time limit."""
 
+import asyncio
+import errno
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from threading import Lock
+from typing import NamedTuple, Protocol, cast
 
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolDenied
@@ -16,9 +20,13 @@ from holdfast.tools.context import (
     ToolContext,
     refuse_kept,
 )
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.limits import time_limit
 from holdfast.tools.process import Job, run_in_process
 from holdfast.tools.tool import Tool
+
+PATIENCE = 2.0
+"""Seconds that a call waits for a disk to say where its path leads."""
 
 
 class Executor(Protocol):
@@ -36,19 +44,64 @@ class Executor(Protocol):
         ...
 
 
+class _Identity(NamedTuple):
+    """What a resolved path means, by whatever name: some file systems know no capitals."""
+
+    path: Path
+    file: tuple[int, int] | Path
+
+
+class OwnFile:
+    """
+    A file or folder that the worker itself goes by: where it lies is looked at for each call.
+
+    It has a thread of its own: it may lie on a mount that hangs. While it does, what was known of
+    it last counts.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="own-file")
+        self._lock = Lock()
+        self._looking: Future[_Identity] | None = None
+        self._known: _Identity | None = None
+
+    def find(self, patience: float) -> _Identity:
+        """Say what it is, within so many seconds. It blocks; raises TimeoutError."""
+        with self._lock:
+            if self._looking is not None and not self._looking.done() and self._known is not None:
+                return self._known
+            if self._looking is None or self._looking.done():
+                self._looking = self._threads.submit(_identify, self._path)
+            looking = self._looking
+        try:
+            self._known = looking.result(patience)
+        except TimeoutError:
+            if self._known is None:
+                raise TimeoutError(errno.ETIMEDOUT, "a disk doesn't answer") from None
+        return self._known
+
+
 class WorkerExecutor:
     """
     The worker itself, and processes forked from it: no place for what needs the sandbox.
 
     *own* are files and folders that the worker itself goes by: no path of a call leads there.
+    Where nobody can say that within so many seconds of *patience*, the call doesn't begin.
     """
 
     def __init__(
-        self, secret: SecretSource, artifacts: ArtifactStore, own: Sequence[Path] = ()
+        self,
+        secret: SecretSource,
+        artifacts: ArtifactStore,
+        own: Sequence[Path] = (),
+        patience: float = PATIENCE,
     ) -> None:
         self._secret = secret
         self._artifacts = artifacts
-        self._own = own
+        self._own = tuple(map(OwnFile, own))
+        self._patience = patience
+        self._threads = FairThreads(4, "paths")
 
     async def run(
         self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
@@ -58,42 +111,62 @@ class WorkerExecutor:
                 f"{tool.contract.name} runs in the sandbox only, and this is none",
                 ("use a tool that needs no sandbox", "tell the user what you would have done"),
             )
-        _deny_outside_workspace(tool, invocation, self._own)
+        await self._deny_outside_workspace(tool, invocation)
         kept = partial(self._artifacts.read, invocation)
         return await execute(tool, invocation, self._secret, heartbeat, admit, kept)
 
+    async def _deny_outside_workspace(self, tool: Tool, invocation: ToolInvocation) -> None:
+        """Raise ToolDenied where a path leads out of the workspace, or nobody can say where."""
+        scope = tool.contract.resource_scope
+        if scope.kind != "workspace" or scope.argument is None:
+            return
+        named = str(tool.values(invocation.arguments).get(scope.argument))
+        look = partial(_deny_outside_workspace, scope.argument, named, self._own, self._patience)
+        try:
+            async with asyncio.timeout(5 * self._patience):
+                await self._threads.run(invocation.run_id, look)
+        except TimeoutError:
+            raise ToolDenied(
+                f"nobody can say now where {scope.argument} {named[:500]!r} leads: a disk doesn't "
+                "answer",
+                ("ask for it again later",),
+            ) from None
 
-def _deny_outside_workspace(tool: Tool, invocation: ToolInvocation, own: Sequence[Path]) -> None:
+
+def _deny_outside_workspace(
+    argument: str, named: str, own: Sequence[OwnFile], patience: float
+) -> None:
     """
     Raise ToolDenied where a path leads through links out of the worker's working directory.
 
     That is the workspace of a tool that has no sandbox around it; the policy knows words alone.
-    What is the worker's *own* is outside as well, wherever it lies.
+    What is the worker's *own* is outside as well, wherever it lies. A disk may keep this waiting.
     """
-    scope = tool.contract.resource_scope
-    if scope.kind != "workspace" or scope.argument is None:
-        return
-    workspace, named = Path.cwd().resolve(), tool.values(invocation.arguments).get(scope.argument)
-    place = (workspace / str(named)).resolve()
+    workspace = Path.cwd().resolve()
+    place = (workspace / named).resolve()
     if not place.is_relative_to(workspace):
         raise ToolDenied(
-            f"{scope.argument} {str(named)[:500]!r} leads out of the workspace",
+            f"{argument} {named[:500]!r} leads out of the workspace",
             ("use a path without links",),
         )
-    own_files = {_identify(path.resolve()) for path in own}
-    if not own_files.isdisjoint(map(_identify, (place, *place.parents))):
+    own_files = {one.find(patience).file for one in own}
+    if not own_files.isdisjoint(map(_find_file, (place, *place.parents))):
         raise ToolDenied(
-            f"{scope.argument} {str(named)[:500]!r} leads to what the worker itself goes by",
+            f"{argument} {named[:500]!r} leads to what the worker itself goes by",
             ("use another path",),
         )
 
 
-def _identify(path: Path) -> tuple[int, int] | Path:
-    """Return what a resolved path means, by whatever name: some file systems know no capitals."""
+def _identify(path: Path) -> _Identity:
+    place = path.resolve()
+    return _Identity(place, _find_file(place))
+
+
+def _find_file(place: Path) -> tuple[int, int] | Path:
     try:
-        found = path.stat()
+        found = place.stat()
     except OSError:
-        return path
+        return place
     return found.st_dev, found.st_ino
 
 

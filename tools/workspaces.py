@@ -13,6 +13,7 @@ from typing import NamedTuple
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.project import WorkspaceSnapshot
 from holdfast.tools.artifacts import as_file_name
+from holdfast.tools.execution import PATIENCE, OwnFile
 from holdfast.tools.remove_tree import remove
 from holdfast.tools.safe_walk import (
     TREE_LIMITS,
@@ -66,7 +67,7 @@ class Workspaces:
         self, home: Path, limits: TreeLimits = TREE_LIMITS, *, own: Sequence[Path] = ()
     ) -> None:
         self._home = home.absolute()
-        self._own = own
+        self._own = tuple(map(OwnFile, (self._home, *own)))
         self._folder = self._home / "workspaces"
         self._limits = limits
 
@@ -178,7 +179,7 @@ class Workspaces:
 
     def _copy_project(self, project: Path, tree: NewTree) -> tuple[LeftOut, ...]:
         left_out: list[LeftOut] = []
-        own = {os.path.relpath(one.resolve(), project) for one in (self._home, *self._own)}
+        own = {os.path.relpath(one.find(PATIENCE).path, project) for one in self._own}
 
         def leaves_out(path: str) -> bool:
             if path in own:

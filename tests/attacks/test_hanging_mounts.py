@@ -13,9 +13,15 @@ import pytest
 from holdfast.activities.sessions.archive import DirectoryArchive
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.adapters.catalogue import PriceList
+from holdfast.contracts.errors import ToolDenied
 from holdfast.contracts.sessions.archive import LoadSession
+from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.execution import OwnFile, WorkerExecutor
 from holdfast.tools.fair_threads import FairThreads
+from tests.attacks.test_own_state import save
 from tests.attacks.test_shared_archives import NAME, NoneEarlier, asked_in
+from tests.builders import admitted, an_invocation
+from tests.tools.sample_tools import secret_of
 
 MORE_THAN_ALL = 40
 """The loop has 32 threads at most."""
@@ -42,6 +48,37 @@ async def mount(tmp_path: Path) -> AsyncGenerator[Path]:
     Hanging.loop_thread = threading.get_ident()
     yield Hanging(tmp_path / "mount")
     Hanging.back.set()
+
+
+async def test_no_call_with_a_path_waits_on_the_loop_for_an_archive_that_hangs(
+    mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody knows whether its path leads there the call doesn't begin, and says so."""
+    monkeypatch.chdir(tmp_path)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"), (mount,), patience=0)
+    asked = an_invocation(arguments={"path": "new", "text": "x"})
+
+    for _ in range(MORE_THAN_ALL):
+        with pytest.raises(ToolDenied, match="a disk doesn't answer"):
+            await place.run(save, asked, lambda _: None, admitted)
+
+    assert not (tmp_path / "new").exists()
+
+
+async def test_calls_and_projects_go_by_what_was_known_of_an_archive_that_hangs(
+    mount: Path, tmp_path: Path
+) -> None:
+    """They aren't kept from it, and none waits for it."""
+    (tmp_path / "mount").mkdir()
+    Hanging.back.set()
+    own = OwnFile(mount)
+    before = await asyncio.to_thread(own.find, 60)
+    Hanging.back.clear()
+
+    found = [await asyncio.to_thread(own.find, 0) for _ in range(MORE_THAN_ALL)]
+
+    assert set(found) == {before}
+    assert before.path == (tmp_path / "mount").resolve()
 
 
 class _Content:
