@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable
+from functools import partial
 from types import TracebackType
 
 from temporalio import activity
@@ -32,6 +33,7 @@ from holdfast.guardrails.definition import (
     ResourceClaims,
 )
 from holdfast.tools.context import SpanLog
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.redaction import Redactor
 
 FAILED = "GuardrailFailed"
@@ -40,6 +42,9 @@ MAX_LONG_LOOKS = 20
 """Local activities that look at long texts at once, of the hundred in which all is decided."""
 
 _LONG_BYTES = 5_000
+
+# To compare a reason with an answer of half a megabyte takes a third of a second.
+_QUOTES = FairThreads(1, "quotes")
 
 
 class GuardrailActivities:
@@ -107,6 +112,8 @@ class GuardrailActivities:
             result = _require_result(await function(subject, context))
         await asyncio.sleep(0)  # other runs' heartbeats: of a long answer each verdict takes long
         reason = clip_chars(self._redactor.text(result.reason), MAX_VERDICT_REASON_CHARS)
+        quotes = partial(quotes_answer, reason, subject, asked.unreleased)
+        long = reason and len(subject.text) > _LONG_BYTES
         return GuardrailVerdict(
             tripwire_triggered=result.tripwire_triggered,
             reason=reason,
@@ -120,7 +127,7 @@ class GuardrailActivities:
             guardrail=name,
             subject=digest(subject.model_dump(mode="json")),
             call_id=subject.call_id,
-            quotes=quotes_answer(reason, subject, asked.unreleased),
+            quotes=await _QUOTES.run(asked.tenant, quotes) if long else quotes(),
         )
 
 

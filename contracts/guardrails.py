@@ -18,7 +18,7 @@ from holdfast.contracts.bounds import (
 )
 from holdfast.contracts.budget import Expense
 from holdfast.contracts.calls import CustomSpans
-from holdfast.contracts.texts import quotes
+from holdfast.contracts.texts import quotes, unescape
 from holdfast.contracts.transcript import Trust
 
 WITHHELD = "[withheld: output guardrails look at what is said]"
@@ -188,9 +188,41 @@ UNRELEASED_ABOVE: tuple[SubjectKind, ...] = (*UNRELEASED_HERE, "goal", "words")
 """In a run that works for such a one, which may have said them to it."""
 
 
+_MAX_ESCAPES = 10_000
+
+
 def quotes_answer(reason: str, subject: Subject, unreleased: Collection[SubjectKind]) -> bool:
-    """Whether what is said of a subject has words in it that may be those of an answer."""
-    return subject.kind in unreleased and quotes(reason, subject.text)
+    """
+    Whether what is said of a subject has words in it that may be those of an answer.
+
+    Who reads one as data has it without the escapes with which a model may have written it. Of
+    what is little else nobody finds that out.
+    """
+    if subject.kind not in unreleased or not reason.strip():
+        return False
+    if subject.text.count("\\") > _MAX_ESCAPES:
+        return True
+    read = _list_values(subject.data) if subject.kind == "answer" else ""
+    said = (subject.text, read, *unescape(subject.text))
+    return any(quotes(reason, one) for one in said)
+
+
+def _list_values(data: JsonValue) -> str:
+    """Return all values of an answer, as who quotes one writes it."""
+    waiting, found = [data], list[str]()
+    while waiting:
+        match waiting.pop():
+            case list() as entries:
+                waiting += reversed(entries)
+            case dict() as fields:
+                waiting += reversed(fields.values())
+            case bool() | None:
+                pass
+            case float() as number if number.is_integer():
+                found.append(str(int(number)))
+            case value:
+                found.append(str(value))
+    return " ".join(found)
 
 
 class GuardrailResult(AuthoredContract):

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 
 from holdfast.contracts.bounds import size
+from holdfast.contracts.patterns import Pattern
 
 MAX_LINE_CHARS = 160
 """The server keeps 400 bytes of a summary; a line of the UI shows about this many characters."""
@@ -94,6 +95,29 @@ def quotes(text: str, other: str) -> bool:
     numbers = set(filter(_is_telling, words))
     pieces = set(_cut_pieces(repeated))
     return not numbers.isdisjoint(others) or not pieces.isdisjoint(_cut_pieces(whole))
+
+
+_ESCAPE = Pattern(r"(?s)\\(u[0-9A-Fa-f]{4}|.)")
+_ESCAPED_BLANKS = frozenset("bfnrt")
+_MAX_ESCAPED = 3
+"""So many times a text is escaped that is JSON: a result is, and what a text in it holds."""
+
+
+def unescape(text: str) -> Iterator[str]:
+    """Yield a text without the escapes of JSON, if it has any, and without those in these."""
+    for _ in range(_MAX_ESCAPED):
+        if "\\" not in text:
+            return
+        whole = _ESCAPE.sub(lambda found: _read_escape(found.groups[1]), text)
+        # A letter beyond the first 65,536 is written as two halves.
+        text = whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        yield text
+
+
+def _read_escape(escape: str) -> str:
+    if len(escape) > 1:
+        return chr(int(escape[1:], 16))
+    return " " if escape in _ESCAPED_BLANKS else escape
 
 
 def _cut_pieces(text: bytes) -> Iterator[bytes]:

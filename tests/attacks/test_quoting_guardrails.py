@@ -1,6 +1,7 @@
 """Attack: a guardrail's reason quotes the answer that it refuses, and so tells those who watch."""
 
 import asyncio
+import json
 from typing import Unpack
 
 import pytest
@@ -22,6 +23,7 @@ from holdfast.guardrails import (
 )
 from holdfast.guardrails.definition import GuardrailOptions
 from holdfast.testing import Reply, Script, ScriptTurn, say
+from tests.activities.looking import looked
 from tests.attacks.test_unreleased_words import settled
 from tests.attacks.watchers import seen
 from tests.control.guarded import decided
@@ -236,6 +238,54 @@ def test_what_counts_as_a_quote(reason: str, answer: str, *, is_quote: bool) -> 
     """About three words, a number, or a short answer whole."""
     # SM-05
     assert quotes(reason, answer) is is_quote
+
+
+def escaped(text: str) -> str:
+    """Write a text as a model may write JSON."""
+    return '"' + "".join(f"\\u{ord(letter):04x}" for letter in text) + '"'
+
+
+@pytest.mark.parametrize(
+    ("reason", "subject"),
+    [
+        pytest.param(
+            f"it says {BAD}",
+            Subject(kind="answer", text=f'{{"plan": {escaped(BAD)}}}', data={"plan": BAD}),
+            id="what was written in escapes",
+        ),
+        pytest.param(
+            "1000000 is too much",
+            Subject(kind="answer", text='{"cost": 1e6}', data={"cost": 1e6}),
+            id="a number as it is read",
+        ),
+        pytest.param(
+            f"it says {BAD}",
+            Subject(kind="results", text=json.dumps({"summary": BAD.replace(" ", "\n")})),
+            id="what stood on lines",
+        ),
+        pytest.param(
+            f"it says {BAD}",
+            Subject(kind="results", text=json.dumps({"data": f'{{"plan": {escaped(BAD)}}}'})),
+            id="what was JSON in JSON",
+        ),
+        pytest.param(
+            "it is bad",
+            Subject(kind="answer", text=escaped("a" * 10_001)),
+            id="what is escapes alone",
+        ),
+    ],
+)
+async def test_who_quotes_an_answer_as_it_is_read_quotes_it(reason: str, subject: Subject) -> None:
+    """A model may write it otherwise, and whoever watches would read the words."""
+    # SM-05
+
+    @guardrail(layer="output")
+    async def quoter(_: Subject, __: GuardrailContext) -> GuardrailResult:
+        return tripped(reason)
+
+    verdict = await looked(quoter, subject, unreleased=["answer", "results"])
+
+    assert verdict.quotes
 
 
 @pytest.mark.slow
