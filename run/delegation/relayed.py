@@ -3,8 +3,9 @@
 from holdfast.contracts.approvals import Request, outline
 from holdfast.contracts.bounds import size
 from holdfast.contracts.errors import OutcomeCode
+from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.signals import ApprovalSignal, Message
-from holdfast.run.delegation.part_ids import qualify_request
+from holdfast.run.delegation.part_ids import find_part, qualify_request
 
 MAX_RELAYED_BYTES = 100_000
 """What a run shows of the requests of one part: all of them are one signal."""
@@ -29,8 +30,23 @@ def select_shown(requests: tuple[Request, ...], run_id: str) -> tuple[Request, .
 def qualify(request: Request, part: str, run_id: str) -> Request:
     """Return the request of a part as the run shows it that the part works for."""
     return request.with_(
-        request_id=qualify_request(part, request.request_id), run_id=request.run_id or run_id
+        request_id=qualify_request(part, request.request_id),
+        run_id=_find_asking_run(request, run_id),
     )
+
+
+def _find_asking_run(request: Request, run_id: str) -> str:
+    """
+    Return the run that asks: the part with this id, or one that works for it, and no other.
+
+    Its request's id names those in between. Whoever says that another run asks would have people
+    sign what that one wants. Of a long name only the last part is known here.
+    """
+    *between, _ = request.request_id.split("/")
+    named = ".".join([run_id, *between])
+    if is_run_id(named):
+        return named
+    return request.run_id if between[-1:] == [find_part(request.run_id)] else run_id
 
 
 def find_forwarding_refusal(request: Request, said: Message) -> tuple[str, OutcomeCode] | None:

@@ -148,6 +148,36 @@ async def test_a_signed_answer_is_none_to_another_question(
     assert isinstance(waiting, Question)
 
 
+@pytest.mark.parametrize("name", ["req-1", "2-clerk/req-1", "2-clerk/3-clerk/req-1"])
+async def test_a_run_has_nobody_sign_what_another_asks(
+    memory_runs: MemoryRuns, tmp_path: Path, key: OwnKey, name: str
+) -> None:
+    """Who shows the request of another run in this one gets no token for it."""
+    # BY-52 RK-19
+    log = tmp_path / "log"
+    strong = policy(
+        tmp_path, "{id: r, effect: approve, match: {tools: [send]}, approval: {strong: true}}"
+    )
+    send = [call("send", log=str(log), text="pay eve"), FOUND]
+    async with memory_runs.working(desk([ask("tides"), say("So.")], send, policy=strong)):
+        run, other = await memory_runs.start("desk"), await memory_runs.start("desk")
+        await relayed(run)
+        (wanted,) = await relayed(other)
+        lie = {**wanted.model_dump(mode="json"), "request_id": name}
+        await run.signal("requests", {"run_id": run.part(PART).id, "requests": [lie]})
+        (shown,) = await relayed(run)
+        assert isinstance(shown, ApprovalRequest)
+        assert shown.digest == wanted.digest
+        token = signing.sign_decision(key, None, shown.run_id, shown, "approve", datetime.now(UTC))
+        said: JsonObject = {"request_id": "req-1", "decision": "approve", "approver": "dana"}
+        taken = await other.part(PART).decide({**said, "token": token})
+        await run.cancel()
+        await other.cancel()
+
+    assert (taken.accepted, taken.code, lines(log)) == (False, "invalid_token", [])
+    assert shown.run_id == ".".join([run.part(PART).id, *name.split("/")[:-1]])
+
+
 async def test_a_token_says_nothing_of_what_was_left_out() -> None:
     """Without a terminal the command adds no digest of its own to what was signed elsewhere."""
     # BY-52
