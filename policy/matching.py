@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Self
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.calls import Grant
 from holdfast.contracts.tools import Risk
-from holdfast.policy.allowlists import command_is_forbidden
+from holdfast.policy.allowlists import command_is_forbidden, find_risky_operation
 from holdfast.policy.case import CallContext
 from holdfast.policy.conditions import Undetermined
 from holdfast.policy.risk import DefaultPermission
@@ -157,6 +157,12 @@ def _deny_freed_call(
     return None
 
 
+def _find_effect(rule: PolicyRule, case: CallContext) -> Effect:
+    """Return what a rule does; a task for an agent is neither drafted nor kept in the sandbox."""
+    goes = case.contract.receiver is not None and rule.effect in {"sandbox", "draft"}
+    return "allow" if goes else rule.effect
+
+
 class _Outcome(NamedTuple):
     """What becomes of a call, as far as it must not depend on a condition in doubt."""
 
@@ -167,8 +173,12 @@ class _Outcome(NamedTuple):
 
     @classmethod
     def of(cls, rule: PolicyRule, case: CallContext) -> Self:
-        confined = rule.effect == "sandbox" or case.runs_in_sandbox
-        return cls(rule.effect, rule.requirement, rule.grant, confined)
+        effect = granted = _find_effect(rule, case)
+        risky = find_risky_operation(case) if granted in ALLOWING_EFFECTS else None
+        if risky is not None and risky not in rule.risky:
+            effect = "approve"
+        confined = granted == "sandbox" or case.runs_in_sandbox
+        return cls(effect, rule.requirement, rule.grant, confined)
 
     @property
     def asks_nobody(self) -> bool:
@@ -206,8 +216,8 @@ def _resolve_doubtful_rules(
     doubtful = [
         one
         for one in doubtful
-        if not (outcome := _Outcome.of(one.rule, case)).asks_nobody
-        or following.frees_from(outcome)
+        if _find_effect(one.rule, case) not in ALLOWING_EFFECTS
+        or following.frees_from(_Outcome.of(one.rule, case))
     ]
     if not doubtful:
         return None

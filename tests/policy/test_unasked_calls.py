@@ -1,0 +1,97 @@
+"""What a rule has people asked about runs unasked by no other while it is in doubt or lapsed."""
+
+import pytest
+from pydantic import JsonValue
+
+from holdfast.contracts.calls import ToolCall
+from holdfast.contracts.decisions import Allow, Decision, Deny, RunInSandbox
+from holdfast.contracts.tools import ToolContract
+from holdfast.policy.document import parse_policy
+from holdfast.policy.engine import decide
+from tests.builders import a_contract
+from tests.policy.policies import some_facts
+from tests.policy.test_listed_calls import ASK, RUN
+
+TASK = a_contract("task", risk="write_internal", receiver="clerk")
+
+WHEN = ', when: "args.size > 3"'
+RESTS = ", authority: autumn"
+"""What doesn't stand: nothing does that a call rests on here."""
+
+POST: dict[str, JsonValue] = {"url": "https://api.example.com", "method": "POST"}
+PUSH: dict[str, JsonValue] = {"command": ["git", "push"]}
+ODD = 2**70
+"""A number of which no condition can say how large it is."""
+
+
+def decided(
+    contract: ToolContract, arguments: dict[str, JsonValue], first: str, second: str
+) -> Decision:
+    """Decide about a call by two rules."""
+    rules = "".join(f"  - {{{one}}}\n" for one in (first, second))
+    policy = parse_policy(f"version: 1\nauthorities: a.yaml\nrules:\n{rules}")
+    call = ToolCall(call_id="c1", name=contract.name, arguments=arguments)
+    return decide(call, contract, some_facts(), policy)
+
+
+@pytest.mark.parametrize("effect", ["allow", "sandbox"])
+@pytest.mark.parametrize("doubt", [WHEN, RESTS], ids=["in doubt", "lapsed"])
+@pytest.mark.parametrize(
+    ("contract", "arguments", "match", "risky"),
+    [
+        pytest.param(ASK, POST, "tools: [ask], hosts: [api.example.com]", "POST", id="request"),
+        pytest.param(RUN, PUSH, "tools: [run], commands: [git]", "git push", id="command"),
+    ],
+)
+def test_what_is_risky_runs_unasked_by_no_rule_behind_one_that_asks(
+    contract: ToolContract,
+    arguments: dict[str, JsonValue],
+    match: str,
+    risky: str,
+    effect: str,
+    doubt: str,
+) -> None:
+    """The first rule lists it, and not as risky: while nobody can say whether it fits it asks."""
+    # RK-18 BY-15
+    asks = f"id: asks, effect: {effect}, match: {{{match}}}{doubt}"
+    opens = f"id: opens, effect: {effect}, match: {{{match}}}, risky: [{risky}]"
+    decision = decided(contract, {**arguments, "size": ODD}, asks, opens)
+
+    if doubt == WHEN:
+        assert (decision.verdict, decision.rule) == ("approval_required", f"risky:{risky}")
+    else:
+        assert isinstance(decision, Deny)
+        assert "without it the call would run unasked" in decision.reason
+
+
+@pytest.mark.parametrize("size", [2, 4, ODD])
+def test_a_rule_in_doubt_asks_no_more_than_what_follows(size: int) -> None:
+    """Where what follows asks as well, in its own way, that decides."""
+    # BY-15
+    match = "tools: [ask], hosts: [api.example.com]"
+    listed = f"id: listed, effect: allow, match: {{{match}}}{WHEN}"
+    asks = f"id: asks, effect: approve, match: {{{match}}}, approval: {{strong: true}}"
+    decision = decided(ASK, {**POST, "size": size}, listed, asks)
+
+    assert decision.rule == ("risky:POST" if size == 4 else "policy:asks")
+
+
+@pytest.mark.parametrize("following", ["allow", "draft", "sandbox"])
+@pytest.mark.parametrize("doubt", [WHEN, RESTS], ids=["in doubt", "lapsed"])
+def test_no_task_goes_unasked_behind_a_rule_that_asks(following: str, doubt: str) -> None:
+    """A task for another agent is neither drafted nor sandboxed: it would just go."""
+    # BY-15 BY-74
+    asks = f"id: asks, effect: approve, match: {{receivers: [clerk]}}{doubt}"
+    then = f"id: then, effect: {following}, match: {{receivers: [clerk]}}"
+    decision = decided(TASK, {"size": ODD}, asks, then)
+
+    assert not isinstance(decision, Allow | RunInSandbox)
+
+
+def test_no_task_goes_because_a_rule_that_lets_it_is_in_doubt() -> None:
+    """What follows asks, whatever the rule before it would draft of a call."""
+    # BY-15
+    drafts = f"id: drafts, effect: draft, match: {{receivers: [clerk]}}{WHEN}"
+    asks = "id: asks, effect: approve, match: {receivers: [clerk]}"
+
+    assert decided(TASK, {"size": ODD}, drafts, asks).rule == "policy:asks"
