@@ -99,7 +99,7 @@ def take_message(run: Situation) -> Step | None:
     if session.closing is not None:
         return TakeMessage() if session.waiting else Finish()
     if run.flooded or (run.history_is_long and _had_a_turn(state)):
-        return _go_on_in_a_new_execution(state)
+        return go_on_in_a_new_execution(state)
     if state.suspended:
         return AwaitResume()
     if session.waiting:
@@ -123,7 +123,7 @@ def drain_inbox(run: Situation) -> Step | None:
     failed = state.answering.tripped is not None or bool(state.approaches.dead_end)
     if between_turns and not failed and (checks := gates.select_blocking_checks(state)):
         return Guard("turn", checks)
-    return _go_on_in_a_new_execution(state)
+    return go_on_in_a_new_execution(state)
 
 
 def await_resume(run: Situation) -> Step | None:
@@ -212,7 +212,7 @@ def continue_as_new(run: Situation) -> Step | None:
     """Where history is long, or full of messages; but not before a turn, or none got anywhere."""
     if not (_had_a_turn(run.state) and (run.history_is_long or run.flooded)):
         return None
-    return _go_on_in_a_new_execution(run.state)
+    return go_on_in_a_new_execution(run.state)
 
 
 def await_provider(run: Situation) -> Step | None:
@@ -315,7 +315,7 @@ def _had_a_turn(state: RunState) -> bool:
     return state.conversation.sent.length > 0
 
 
-def _go_on_in_a_new_execution(state: RunState) -> Step:
+def go_on_in_a_new_execution(state: RunState) -> Step:
     """Continue as new, unless what that must begin with is too large to be sent."""
     written = bounds.size(build_continue_as_new_input(state))
     if written <= bounds.MAX_STATE_BYTES:

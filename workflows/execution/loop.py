@@ -38,6 +38,7 @@ from holdfast.run.step.kinds import (
     ContinueAsNew,
     EndMessage,
     Finish,
+    Guard,
     Halt,
     Prune,
     Release,
@@ -71,6 +72,9 @@ from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancell
 from holdfast.workflows.sessions import steps as session_steps
 from holdfast.workflows.sessions.closing import archive_conversation, archive_session
 from holdfast.workflows.tool_call import run_tool
+
+JUDGES_LATER = "judges-later"
+"""The patch by which no agent judges before a suspended run goes on in a new execution."""
 
 
 class StepLoop:
@@ -123,7 +127,7 @@ class StepLoop:
             if self._run.state.journal and not isinstance(self._next_step(), RollBack):
                 await self._run.write_journal()
             await hear_what_came()
-            match self._next_step():
+            match self._choose_step():
                 case CallModel() as step:
                     await run_model_call(self._run, step)
                 case Authorize(calls):
@@ -180,7 +184,7 @@ class StepLoop:
         await hear_what_waits(self._run.state.run_id)
         self._inbox.set_draining()  # ends a timer, too, which behind a marker can't be replayed
         await workflow.wait_condition(workflow.all_handlers_finished)
-        if isinstance(self._next_step(), ContinueAsNew):
+        if isinstance(self._choose_step(), ContinueAsNew):
             workflow.continue_as_new(build_continue_as_new_input(self._run.state))
         self._inbox.set_draining(on=False)
 
@@ -192,6 +196,19 @@ class StepLoop:
             history_is_long=long,
             flooded=self._inbox.is_full(history_is_long=long),
         )
+
+    def _choose_step(self) -> Step:
+        """
+        Return the next step. Where a flood has a run go on that is suspended, no agent judges.
+
+        It would wait for `resume`, for which the flood leaves no room; in a run of an earlier
+        release it does. In the new execution it judges what that begins with.
+        """
+        step, state = self._next_step(), self._run.state
+        judges = isinstance(step, Guard) and any(one.spec.agent for one in step.checks)
+        if judges and state.suspended and workflow.patched(JUDGES_LATER):
+            return steps.go_on_in_a_new_execution(state)
+        return step
 
     async def _authorize(self, calls: tuple[CallState, ...]) -> None:
         state = self._run.state
