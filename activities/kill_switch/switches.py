@@ -1,14 +1,16 @@
 """What is switched off, as every worker knows it: it follows the history of the switches."""
 
 import asyncio
+from collections.abc import Callable
 from contextvars import Context
+from time import monotonic
 from types import TracebackType
 from typing import Protocol, Self
 
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.kill_switch.switch_history import SwitchHistory
+from holdfast.activities.kill_switch.switch_history import POLL_TIMEOUT, SwitchHistory
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import SWITCHES, Switch, SwitchState
 from holdfast.event_log import log
@@ -30,6 +32,17 @@ RECONNECT_SECONDS = 0.5
 """Seconds between attempts to reach a server that went away."""
 
 
+MAX_AGE_SECONDS = POLL_TIMEOUT.total_seconds() + 2.0
+"""
+What was known counts for so long. The server says at least every five seconds what is new.
+
+A process that stood still for longer, and wakes, knows nothing, though its connection is there.
+"""
+
+_MAX_READ_SECONDS = 60.0
+"""So long a slow server may take to say all of it."""
+
+
 _POLL_TIMEOUT_STATUSES = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED}
 
 
@@ -38,11 +51,15 @@ class TemporalKillSwitch:
     What is switched off, without asking: this worker follows the history of the switches.
 
     It begins with the first question and ends with `close`. After a broken connection nothing is
-    known until everything has been read again.
+    known until everything has been read again, nor where this process stood still.
     """
 
-    def __init__(self, client: Client, name: str = SWITCHES) -> None:
+    def __init__(
+        self, client: Client, name: str = SWITCHES, clock: Callable[[], float] = monotonic
+    ) -> None:
         self._history = SwitchHistory(client, name)
+        self._clock = clock
+        self._heard_at = 0.0
         self._known: SwitchState | None = None
         self._news = asyncio.Event()
         self._trouble = "the server has not answered yet"
@@ -51,7 +68,9 @@ class TemporalKillSwitch:
 
     async def current(self) -> tuple[Switch, ...]:
         """Return what is switched off. Raises HoldfastError when nobody can tell."""
-        while (known := self._known) is None:
+        while (known := self._known) is None or self._is_older(self._heard_at, MAX_AGE_SECONDS):
+            if known is not None:
+                self._forget()
             await self._wait_for_update()
         return known.switches
 
@@ -106,12 +125,14 @@ class TemporalKillSwitch:
 
     async def _follow_execution(self) -> None:
         """Follow one execution until it ends: somebody ended it, or it goes on in another."""
+        asked_at, limit = self._clock(), _MAX_READ_SECONDS
         execution = await self._history.ensure_open()
         reading = await self._history.read_execution(execution.run_id)
         token = b""
-        while not reading.has_ended:
-            self._known = reading.state
+        while not reading.has_ended and not self._is_older(asked_at, limit):
+            self._known, self._heard_at = reading.state, self._clock()
             self._news.set()
+            asked_at, limit = self._heard_at, MAX_AGE_SECONDS
             try:
                 page = await self._history.page(execution.run_id, token, wait=True)
             except RPCError as error:
@@ -128,6 +149,9 @@ class TemporalKillSwitch:
         self._trouble = trouble
         self._forget()
         await asyncio.sleep(RECONNECT_SECONDS)
+
+    def _is_older(self, since: float, seconds: float) -> bool:
+        return self._clock() - since > seconds
 
     def _forget(self) -> None:
         self._known = None
