@@ -40,6 +40,7 @@ from holdfast.tools.results import (
     unknown_outcome,
     unreadable,
 )
+from holdfast.tools.sharing.room import NoRoom
 from holdfast.tools.tool import Tool
 
 # A disk may be slow, and nobody who only reads waits for it.
@@ -140,6 +141,8 @@ class ToolActivities:
                     hear,
                     partial(self._admit, tool, invocation),
                 )
+        except NoRoom:
+            return success_without_content(invocation, name)
         except _NotAdmitted as error:
             return failure(invocation, name, secret_filter.redact_refusal(error, by_tool=False))
         except ToolError as error:

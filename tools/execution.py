@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, Protocol, cast
 
+from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_JSON_BYTES, TOO_DEEP_JSON
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolDenied
 from holdfast.tools.artifacts import ArtifactStore
@@ -21,8 +22,9 @@ from holdfast.tools.context import (
     refuse_kept,
 )
 from holdfast.tools.fair_threads import FairThreads
-from holdfast.tools.limits import time_limit
+from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.process import Job, run_in_process
+from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
 
 PATIENCE = 2.0
@@ -182,8 +184,9 @@ async def execute(
     Run a tool once and return its result as JSON.
 
     Raises what *admit* does before it begins, ToolTimeout at the tool's time limit, ToolError when
-    the tool refuses, and whatever else the tool raises. A synchronous tool runs in a process of
-    its own, which is killed at the limit and on cancellation, with everything that it started.
+    the tool refuses, NoRoom when it is done and its result has no room in time, and whatever else
+    the tool raises. A synchronous tool runs in a process of its own, which is killed at the limit
+    and on cancellation, with everything that it started.
     """
     limit = invocation.limit_time(tool.contract.timeout)
     if not tool.is_async:
@@ -194,4 +197,10 @@ async def execute(
     await admit()
     async with time_limit(tool.contract.name, limit):
         returned = await function(**values)
-    return tool.json(returned)
+    content = tool.json(returned)
+    del returned  # or its objects wait for room, too
+    if len(content) > MAX_JSON_BYTES:
+        return TOO_DEEP_JSON
+    async with fail_after(CLEARING_TIMEOUT.total_seconds(), NoRoom()):
+        await RESULT_ROOM.take(invocation, len(content), is_here=True)
+    return content

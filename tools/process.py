@@ -5,7 +5,10 @@ import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
+import pickle
 import signal
+import socket
+import struct
 import sys
 import threading
 from collections.abc import Callable, Generator
@@ -14,11 +17,11 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from types import TracebackType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from pydantic import JsonValue
 
-from holdfast.contracts.bounds import MAX_NEXT_ACTIONS, TOO_DEEP_JSON
+from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_NEXT_ACTIONS, TOO_DEEP_JSON
 from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import (
     MAX_WORDS_CHARS,
@@ -30,7 +33,8 @@ from holdfast.contracts.errors import (
 from holdfast.event_log import log
 from holdfast.tools.context import Admission, ToolContext
 from holdfast.tools.large_json import has_readable_size
-from holdfast.tools.limits import time_limit
+from holdfast.tools.limits import fail_after, time_limit
+from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
 
 # A server process with the app already imported forks a fresh child for each call in milliseconds,
@@ -46,6 +50,9 @@ _MAX_OUTPUT_BYTES = 131_072
 
 _STANDARD_STREAMS = (1, 2)
 """Output and errors, as numbers: what isn't Python writes there too."""
+
+_BEGIN = b"!"
+"""What a child hears when its call may begin."""
 
 _LATE_SECONDS = 2.0
 """So long beyond its time a process ends by itself that its worker should have ended."""
@@ -64,7 +71,9 @@ class _Progress(NamedTuple):
 
 
 class _Done(NamedTuple):
-    content: bytes
+    """Its result has so many bytes, which come behind it."""
+
+    size: int
 
 
 class _Refused(NamedTuple):
@@ -115,11 +124,12 @@ async def run_in_process(
     """
     Run a job in a child, for at most *seconds*, once it is there and admitted.
 
-    Raises ToolTimeout, ToolError, ToolCrashed, or what *admit* does. However this ends, also by
-    cancellation, the child is killed with everything that it started, save what it moved to a
-    session of its own.
+    Raises ToolTimeout, ToolError, ToolCrashed, NoRoom once it is done, or what *admit* does.
+    However this ends, also by cancellation, the child is killed with everything that it started,
+    save what it moved to a session of its own.
     """
-    receiver, sender = _CONTEXT.Pipe()
+    ours, its = socket.socketpair()
+    channel, sender = _Channel(ours), Connection(its.detach())
     output = _Output(job.tool.contract.name)
     child = _CONTEXT.Process(target=_serve, args=(sender, output.writer, job))
     starting = asyncio.get_running_loop().run_in_executor(_STARTERS, child.start)
@@ -128,30 +138,36 @@ async def run_in_process(
         sender.close()
         output.listen()
         await admit()
-        _let_begin(receiver)
+        channel.let_begin()
         async with time_limit(job.tool.contract.name, seconds):
-            return await _outcome(receiver, heartbeat)
+            size = await _outcome(channel, heartbeat)
+        return await _take_result(channel, job.invocation, size)
     finally:
         # Shielded: a second cancellation must not save the child.
-        await asyncio.shield(asyncio.ensure_future(_end(child, starting, receiver, output)))
+        await asyncio.shield(asyncio.ensure_future(_end(child, starting, channel, output)))
 
 
-def _let_begin(receiver: Connection) -> None:
-    with contextlib.suppress(BrokenPipeError):  # it has died, as what it has to tell will say
-        receiver.send(None)
+async def _take_result(channel: "_Channel", invocation: ToolInvocation, size: int) -> bytes:
+    """Take what a call returned that is done, when there is room; until then its child has it."""
+    async with fail_after(CLEARING_TIMEOUT.total_seconds(), NoRoom()):
+        await RESULT_ROOM.take(invocation, size, is_here=False)
+        try:
+            return await channel.receive()
+        except ToolCrashed:
+            raise NoRoom from None
 
 
 async def _end(
     child: ForkServerProcess,
     starting: asyncio.Future[None],
-    receiver: Connection,
+    channel: "_Channel",
     output: "_Output",
 ) -> None:
     await starting
     _kill_with_children(child.pid)
     await _wait_readable(child.sentinel)
     child.join()
-    receiver.close()
+    channel.close()
     output.close()
 
 
@@ -207,18 +223,48 @@ class _Output:
             log.warning("tool.wrote", tool=self._tool, stack=lines.decode(errors="replace"))
 
 
-async def _outcome(receiver: Connection, heartbeat: Callable[[JsonValue], None]) -> bytes:
+class _Channel:
+    """The worker's end of what a child says: none of it is waited for on the loop."""
+
+    def __init__(self, ours: socket.socket) -> None:
+        ours.settimeout(0)
+        self._socket = ours
+        self.close = ours.close
+
+    def let_begin(self) -> None:
+        """Let the call begin."""
+        with contextlib.suppress(BrokenPipeError):  # it has died, as what it has to tell will say
+            self._socket.send(_BEGIN)
+
+    async def receive(self) -> bytes:
+        """Return what comes next, as a connection frames it; raises ToolCrashed at its end."""
+        (size,) = struct.unpack("!i", await self._read(4))
+        return await self._read(size)
+
+    async def _read(self, size: int) -> bytes:
+        loop, read = asyncio.get_running_loop(), bytearray(size)
+        rest = memoryview(read)
+        while rest:
+            try:
+                count = await loop.sock_recv_into(self._socket, rest)
+            except OSError:
+                count = 0
+            if not count:
+                raise ToolCrashed("ProcessDied", "the tool's process ended without a result")
+            rest = rest[count:]
+            await asyncio.sleep(0)  # there may be more at once, and others have their turn
+        return bytes(read)
+
+
+async def _outcome(channel: _Channel, heartbeat: Callable[[JsonValue], None]) -> int:
+    """Return how large the result is that comes next."""
     while True:
-        await _wait_readable(receiver.fileno())
-        try:
-            message: _Message = receiver.recv()
-        except (EOFError, OSError):
-            raise ToolCrashed("ProcessDied", "the tool's process ended without a result") from None
+        message = cast(_Message, pickle.loads(await channel.receive()))  # noqa: S301 -- our own code says it
         match message:
             case _Progress(value):
                 heartbeat(value)
-            case _Done(content):
-                return content
+            case _Done(size):
+                return size
             case _Refused(kind, reason, actions):
                 raise ToolError(kind, reason, actions)
             case _Raised(kind, text, stack):
@@ -244,6 +290,26 @@ def _kill_with_children(pid: int | None) -> None:
             kill(pid, signal.SIGKILL)
 
 
+class _Worker:
+    """The child's end; what several threads of a tool say at once is said in turn."""
+
+    def __init__(self, sender: Connection) -> None:
+        self._sender = sender
+        self._lock = threading.Lock()
+
+    def wait_to_begin(self) -> None:
+        """Return when the call may begin; raises EOFError where nobody is left to say so."""
+        if os.read(self._sender.fileno(), len(_BEGIN)) != _BEGIN:
+            raise EOFError
+
+    def send(self, message: _Message, content: bytes | None = None) -> None:
+        """Say something, and what belongs to it."""
+        with self._lock:
+            self._sender.send(message)
+            if content is not None:
+                self._sender.send_bytes(content)
+
+
 def _serve(sender: Connection, output: Connection, job: Job) -> None:
     """Run in the child: one call, one outcome."""
     os.setpgrp()
@@ -251,24 +317,28 @@ def _serve(sender: Connection, output: Connection, job: Job) -> None:
         os.dup2(output.fileno(), stream)
     output.close()
     threading.Thread(target=_die_with_parent, daemon=True).start()
+    worker = _Worker(sender)
     context = ToolContext.of(
-        job.invocation, job.secret, lambda value: sender.send(_Progress(value))
+        job.invocation, job.secret, lambda value: worker.send(_Progress(value))
     )
     # What can't be told is printed nowhere either: the worker learns that there is no result.
     with contextlib.suppress(BaseException):
-        sender.recv()  # it may begin
-        _end_in_time(job.invocation.limit_time(job.tool.contract.timeout) + _LATE_SECONDS)
-        with _ErrorReporter(sender):
+        worker.wait_to_begin()
+        late = _end_in_time(job.invocation.limit_time(job.tool.contract.timeout))
+        with _ErrorReporter(worker):
             values = job.tool.bind(job.invocation.arguments, context)
             content = job.tool.json(job.tool.function(**values))
-            sender.send(_Done(content if has_readable_size(content) else TOO_DEEP_JSON))
+            content = content if has_readable_size(content) else TOO_DEEP_JSON
+            late.cancel()
+            _end_in_time(CLEARING_TIMEOUT.total_seconds())
+            worker.send(_Done(len(content)), content)
 
 
 class _ErrorReporter:
     """Whatever a tool raises in its process is raised again in the worker."""
 
-    def __init__(self, sender: Connection) -> None:
-        self._sender = sender
+    def __init__(self, worker: _Worker) -> None:
+        self._worker = worker
 
     def __enter__(self) -> None: ...
 
@@ -281,23 +351,24 @@ class _ErrorReporter:
         if isinstance(error, ToolError):
             actions = error.next_valid_actions[:MAX_NEXT_ACTIONS]
             reason, *others = (one[:MAX_WORDS_CHARS] for one in (error.reason, *actions))
-            self._sender.send(_Refused(error.type, reason, tuple(others)))
+            self._worker.send(_Refused(error.type, reason, tuple(others)))
         elif error is not None:
             stack = format_short_stack(error)
             words = safe_str(error)[:MAX_WORDS_CHARS]
-            self._sender.send(_Raised(type(error).__name__, words, stack))
+            self._worker.send(_Raised(type(error).__name__, words, stack))
         return True
 
 
-def _end_in_time(seconds: float) -> None:
+def _end_in_time(seconds: float) -> threading.Timer:
     """
     End by itself, with all that it started, whatever becomes of who waits for it.
 
     A worker that stands still ends nobody at their limit, and the run believes that it did.
     """
-    late = threading.Timer(seconds, os.killpg, (0, signal.SIGKILL))
+    late = threading.Timer(seconds + _LATE_SECONDS, os.killpg, (0, signal.SIGKILL))
     late.daemon = True
     late.start()
+    return late
 
 
 def _die_with_parent() -> None:

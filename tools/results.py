@@ -111,12 +111,12 @@ def unreadable(invocation: ToolInvocation, name: str) -> ToolSuccess:
 
 
 def success_without_content(invocation: ToolInvocation, name: str) -> ToolSuccess:
-    """Build the result of a call that was done, and whose answer had no time to be looked at."""
+    """Build the result of a call that was done, and whose answer had no room, or no time."""
     return ToolSuccess(
         call_id=invocation.call_id,
         name=name,
         summary="done; what it returned is left out: its worker was too busy to clear it of "
-        "secrets; ask for less",
+        "secrets, or had no room for it; ask for less",
         cut=True,
     )
 

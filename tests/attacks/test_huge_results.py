@@ -17,7 +17,7 @@ from holdfast.testing import call, calls
 from holdfast.tools import large_json, readings
 from holdfast.tools.artifacts import FileArtifacts, Part
 from holdfast.tools.execution import execute
-from holdfast.tools.large_json import MAX_INLINE_BYTES, has_readable_size, is_readable_json
+from holdfast.tools.large_json import MAX_INLINE_BYTES, is_readable_json
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.schema import SchemaCheck
 from holdfast.tools.tool import Tool
@@ -209,7 +209,7 @@ async def test_what_a_process_makes_up_of_many_values_is_not_checked(
     said = await sandbox.run(hostile.run, request, lambda _: None, nobody, admitted)
 
     assert watched.checked == []
-    assert not has_readable_size(said)
+    assert not is_readable_json(said)
 
 
 @pytest.mark.usefixtures("sandbox_home")

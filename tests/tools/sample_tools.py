@@ -124,6 +124,19 @@ def flood(characters: int) -> str:
     return "x" * characters
 
 
+@tool(risk=Risk.READ_ONLY, timeout=30)
+def report_from_threads(characters: int, ctx: ToolContext) -> str:
+    """Report progress from eight threads, still while a text of so many characters is returned."""
+
+    def report() -> None:
+        for _ in range(500):
+            ctx.heartbeat("y" * 1_000)
+
+    for _ in range(8):
+        threading.Thread(target=report, daemon=True).start()
+    return "x" * characters
+
+
 @tool(risk=Risk.READ_ONLY, timeout=5)
 def unwritable() -> list[object]:
     """Return something that is no JSON."""

@@ -4,6 +4,7 @@ import asyncio
 import multiprocessing
 import os
 import select
+import signal
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from structlog.testing import capture_logs
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ToolCrashed, ToolDenied, ToolError, ToolTimeout
 from holdfast.tools.execution import execute
+from holdfast.tools.sharing.room import MAX_HELD_BYTES, RESULT_ROOM
 from holdfast.tools.tool import Tool
 from tests.builders import FIRST, admitted, an_invocation
 from tests.tools import sample_tools
@@ -134,6 +136,37 @@ async def test_each_call_has_a_process_of_its_own() -> None:
 async def test_a_large_result_passes() -> None:
     """A result larger than the buffer of a pipe comes whole."""
     assert await ran(sample_tools.flood, {"characters": 3_000_000}) == "x" * 3_000_000
+
+
+async def test_a_large_result_passes_among_reports() -> None:
+    """What threads of a tool say while it answers stands between its messages, not in them."""
+    said = await ran(sample_tools.report_from_threads, {"characters": 3_000_000})
+
+    assert said == "x" * 3_000_000
+
+
+async def test_the_loop_waits_for_no_process_that_stops_in_its_answer() -> None:
+    """A machine may have no time for it, or no memory, when half of a result is there."""
+    await RESULT_ROOM.take(an_invocation(), MAX_HELD_BYTES, is_here=False)
+    before = multiprocessing.active_children()
+    call = asyncio.create_task(ran(sample_tools.flood, {"characters": 3_000_000}))
+    while not RESULT_ROOM.waiting:
+        assert not call.done()
+        await asyncio.sleep(0)
+    [child] = set(multiprocessing.active_children()) - set(before)
+    assert child.pid is not None
+
+    os.kill(child.pid, signal.SIGSTOP)
+    RESULT_ROOM.held.clear()
+    room = asyncio.create_task(RESULT_ROOM.take(an_invocation(), 100_001, is_here=False))
+    for _ in range(1_000):
+        await asyncio.sleep(0)
+    stopped = not call.done()
+    os.kill(child.pid, signal.SIGCONT)
+
+    assert stopped
+    assert await call == "x" * 3_000_000
+    await room
 
 
 async def test_a_refusal_passes_with_its_actions() -> None:

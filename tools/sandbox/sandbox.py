@@ -19,7 +19,7 @@ from holdfast.contracts.errors import HoldfastError, ToolCrashed, ToolDenied, To
 from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.egress.exchange import HttpRequest
 from holdfast.tools.large_json import has_readable_size, look_through
-from holdfast.tools.limits import time_limit
+from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.sandbox import probe, talk
 from holdfast.tools.sandbox.bounds import BOUNDS, Bounds
 from holdfast.tools.sandbox.identity import derive_uid
@@ -35,6 +35,7 @@ from holdfast.tools.sandbox.watch import (
     look_into,
     wait_for_excess,
 )
+from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspaces import Workspaces
 
@@ -77,10 +78,27 @@ class Sandbox:
         """
         Run a tool once and return its result as JSON. What it may ask goes through *broker*.
 
-        Raises ToolTimeout, ToolError or ToolCrashed, and ToolDenied when it never began: *admit*
-        is asked when the sandbox stands, which takes a while on a busy machine. However this
-        ends, also by cancellation, nothing that the call started is left.
+        Raises ToolTimeout, ToolError or ToolCrashed, NoRoom once it is done, and ToolDenied when
+        it never began: *admit* is asked when the sandbox stands, which takes a while on a busy
+        machine. However this ends, also by cancellation, nothing that the call started is left.
         """
+        content = await self._talk(tool, invocation, heartbeat, broker, admit)
+        if not has_readable_size(content):
+            return TOO_DEEP_JSON  # nothing of it goes on, but that the call was done
+        async with fail_after(CLEARING_TIMEOUT.total_seconds(), NoRoom()):
+            await RESULT_ROOM.take(invocation, len(content), is_here=True)
+            await look_through(invocation.run_id, content, partial(_require_valid_result, tool))
+        return content
+
+    async def _talk(
+        self,
+        tool: Tool,
+        invocation: ToolInvocation,
+        heartbeat: Heartbeat,
+        broker: Broker,
+        admit: Admission,
+    ) -> bytes:
+        """Make a call, and return what it says that its result is."""
         jail = await self._jail(tool, invocation)
         name, limit = tool.contract.name, invocation.limit_time(tool.contract.timeout)
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
@@ -92,21 +110,11 @@ class Sandbox:
             channel.writer.write(encode_line(job))
             try:
                 async with time_limit(name, limit):
-                    content = await talk.outcome(channel, heartbeat, broker)
+                    return await talk.outcome(channel, heartbeat, broker)
             except ToolCrashed:
                 if watch.done():
                     raise _describe_end(tool, watch.result()) from None
                 raise
-        if not has_readable_size(content):
-            return content  # nothing of it goes on, but that the call was done
-        try:
-            async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
-                await look_through(
-                    invocation.run_id, content, partial(_require_valid_result, tool)
-                )
-        except TimeoutError:
-            return TOO_DEEP_JSON  # so of this one, which nobody had time to check
-        return content
 
     @asynccontextmanager
     async def _start(self, jail: Jail) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:

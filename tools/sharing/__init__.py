@@ -1,0 +1,1 @@
+"""What a worker has once for all runs."""
