@@ -15,7 +15,7 @@ from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.contracts import bounds
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_CONSTRAINT_CHARS, MAX_VERDICT_REASON_CHARS
-from holdfast.contracts.errors import AppError, format_stack, safe_str
+from holdfast.contracts.errors import AppError, PayloadTooLarge, format_stack, safe_str
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailVerdict,
@@ -69,7 +69,8 @@ class GuardrailActivities:
 
         Raises ApplicationError where a guardrail can't decide, which a run takes for a tripwire.
         Where this worker lacks one it hands all of them back, and where they would look at a long
-        text within a workflow task while it has many of the tenant's.
+        text within a workflow task while it has many of the tenant's. What is too much to be told
+        at once fails by that name.
         """
         require_run_caller(asked.run_id)
         require_app(asked.app, self._app)
@@ -80,7 +81,11 @@ class GuardrailActivities:
         with self._long_looks.begin(asked):
             async with Heartbeater(), time_limit(late):
                 found = await self._look(looking, asked, context)
-        return GuardrailVerdicts(verdicts=_fit_into_payload(found), spans=spans.kept)
+        answer = GuardrailVerdicts(verdicts=_fit_into_payload(found), spans=spans.kept)
+        if (has := bounds.size(answer)) > bounds.MAX_PAYLOAD_BYTES:
+            why = f"{len(found):,} verdicts have {has:,} bytes: too many to be sent at once"
+            raise ApplicationError(why, type=PayloadTooLarge.__name__, non_retryable=True)
+        return answer
 
     async def _look(
         self,

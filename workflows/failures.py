@@ -22,7 +22,7 @@ from holdfast.contracts.base import Contract
 from holdfast.contracts.bounds import MAX_TOOL_REASON_CHARS
 from holdfast.contracts.calls import AnyCall, ErrorType, ToolFailure
 from holdfast.contracts.control import AttemptKind
-from holdfast.contracts.errors import FailureKind
+from holdfast.contracts.errors import FailureKind, PayloadTooLarge
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import ToolContract
 from holdfast.contracts.usage import Attempts, CallUsage
@@ -140,6 +140,12 @@ def is_handed_back(error: FailureError) -> bool:
     """Whether a worker left an activity to another one: nothing has begun then."""
     cause = _cause(error)
     return cause is not None and is_hand_back(cause)
+
+
+def is_too_large(error: FailureError) -> bool:
+    """Whether what an activity came to can't be sent."""
+    cause = _cause(error)
+    return isinstance(cause, ApplicationError) and cause.type == PayloadTooLarge.__name__
 
 
 def find_disagreement(error: FailureError) -> str | None:

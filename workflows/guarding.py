@@ -43,6 +43,9 @@ from holdfast.workflows.run_context import RunContext, is_cancellation, watch_su
 
 _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
 
+MANY_VERDICTS = "many-verdicts"
+"""The patch from which on more verdicts than can be sent are asked for in parts."""
+
 
 async def run_checks(
     run: RunContext, checks: tuple[GuardrailCheck, ...], *, beside_model: bool = False
@@ -90,8 +93,7 @@ def _is_moot(run: RunContext, since: int) -> bool:
 
 def _unseen(run: RunContext, one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:
     """Say what can't be decided about what was done, because not all of it is there to be seen."""
-    known = _seen(one).subjects
-    unseen = tuple(subject for subject in one.subjects if subject not in known)
+    unseen = tuple(subject for subject in one.subjects if not _can_see(one, subject))
     why = "its turn had no room for the whole result"
     if one.spec.layer == "after_run":
         why = "not all of its turns are there to be seen"
@@ -99,10 +101,13 @@ def _unseen(run: RunContext, one: GuardrailCheck) -> tuple[GuardrailVerdict, ...
 
 
 def _seen(one: GuardrailCheck) -> GuardrailCheck:
-    """Leave out what can't be seen whole; a command looks at the workspace instead."""
-    if one.spec.command or one.spec.project_commands:
-        return one
-    return one._replace(subjects=tuple(subject for subject in one.subjects if subject.whole))
+    """Leave out what can't be seen whole."""
+    return one._replace(subjects=tuple(each for each in one.subjects if _can_see(one, each)))
+
+
+def _can_see(one: GuardrailCheck, subject: Subject) -> bool:
+    """Whether a guardrail can look at a subject; a command looks at the workspace instead."""
+    return subject.whole or bool(one.spec.command or one.spec.project_commands)
 
 
 def _batch_checks(
@@ -159,11 +164,12 @@ async def _run_functions(
     """
     Run functions of the app; several quick ones share an activity.
 
-    What can't be sent at once is looked at in parts, as a long session that was handed over.
+    What can't be sent at once is looked at in parts, as a long session that was handed over; so is
+    that of which not all verdicts can be.
     """
     try:
         return await _run_function_activity(run, together)
-    except PayloadTooLarge as error:  # nobody was asked
+    except PayloadTooLarge as error:
         half = len(together[0].subjects) // 2
         if not half:
             return tuple(
@@ -206,6 +212,8 @@ async def _run_function_activity(
     except FailureError as error:
         if is_cancellation(error):
             raise
+        if failures.is_too_large(error) and workflow.patched(MANY_VERDICTS):
+            raise PayloadTooLarge(failures.message(error)) from error  # as where nobody was asked
         if failures.is_handed_back(error) and isinstance(left := run.remaining(), Stop):
             run.state = halt(run.state, left, workflow.now())  # as where an agent judges
         return tuple(
