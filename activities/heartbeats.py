@@ -10,7 +10,7 @@ a model may have used for it counts.
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from time import monotonic
 from types import TracebackType
@@ -18,9 +18,10 @@ from typing import Self
 
 from pydantic import JsonValue
 from temporalio import activity
-from temporalio.client import AsyncActivityHandle
+from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle
 from temporalio.converter import ActivitySerializationContext
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import is_hand_back
 from holdfast.contracts.bounds import MAX_LIVE_TEXT_BYTES
@@ -91,6 +92,27 @@ class Heartbeater:
         self.spend(sum(repeat(reserved, more), start=CallUsage()))
         self.attempts = self.attempts.with_(lost=known.lost + more)
         self._send()
+
+    async def is_given_up(self) -> bool:
+        """
+        Whether the server has given this attempt up; it is asked where by the clock it may have.
+
+        A process that stood still may be handed it, or come to it, when others have done it.
+        """
+        info = activity.info()
+        late = info.heartbeat_timeout
+        if info.is_local or late is None or datetime.now(UTC) - info.started_time <= late:
+            return False
+        carried = self.attempts.model_dump(mode="json")
+        try:
+            await _find_handle().heartbeat(*filter(None, [carried]), rpc_timeout=_LIVE_TIMEOUT)
+        except AsyncActivityCancelledError:
+            return True
+        except RPCError as error:
+            return error.status is RPCStatusCode.NOT_FOUND
+        except RuntimeError:  # no worker runs it
+            return False
+        return False
 
     @asynccontextmanager
     async def tell_live(self, text: GrowingText, turn: int) -> AsyncGenerator[TextListener]:

@@ -27,7 +27,7 @@ from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
 from holdfast.contracts.tools import Risk
 from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
-from holdfast.tools.context import SpanLog
+from holdfast.tools.context import Admission, SpanLog
 from holdfast.tools.execution import Executor
 from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import look_through
@@ -98,7 +98,8 @@ class ToolActivities:
             spans = SpanLog(withholds=withholds)
             secret_filter = SecretFilter(self._redactor, withholds=withholds)
             hear = partial(_hear, heartbeater, spans, secret_filter)
-            result = await self._result(tool, invocation, hear, secret_filter)
+            admit = partial(self._admit, tool, invocation, heartbeater)
+            result = await self._result(tool, invocation, hear, secret_filter, admit)
             return result.with_(spans=spans.kept) if spans.kept else result
 
     async def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
@@ -130,17 +131,13 @@ class ToolActivities:
         invocation: ToolInvocation,
         hear: Callable[[JsonValue], None],
         secret_filter: SecretFilter,
+        admit: Admission,
     ) -> ToolResult:
         name = tool.contract.name
         try:
             with secret_filter:
-                await self._admit(tool, invocation)
-                content = await self._place.run(
-                    tool,
-                    invocation,
-                    hear,
-                    partial(self._admit, tool, invocation),
-                )
+                await admit()
+                content = await self._place.run(tool, invocation, hear, admit)
         except NoRoom:
             return success_without_content(invocation, name)
         except _NotAdmitted as error:
@@ -167,7 +164,9 @@ class ToolActivities:
         result = await look_through(invocation.run_id, cleared, build, _KEEPERS)
         return secret_filter.redact_summary(result)
 
-    async def _admit(self, tool: Tool, invocation: ToolInvocation) -> None:
+    async def _admit(
+        self, tool: Tool, invocation: ToolInvocation, heartbeater: Heartbeater
+    ) -> None:
         """
         Let nothing begin that is switched off; who finds out what happened may, changing nothing.
 
@@ -178,6 +177,9 @@ class ToolActivities:
         a switch of its own. An undo that is switched off itself, or whose agent is, doesn't run,
         nor one that fills in here what was never ruled on: a default of another release. Nor does
         who finds out: it would look for something else than was done.
+
+        Nor does a write begin that the server has given up: it may be known as not done by now, or
+        done by another worker.
 
         A dry run has its calls answered before anybody rules on them; what comes as far as here
         begins all the same nothing.
@@ -190,6 +192,8 @@ class ToolActivities:
             raise _NotAdmitted("it takes more here than what was ruled on with its call")
         if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
             return
+        if not tool.contract.risk.changes_nothing and await heartbeater.is_given_up():
+            raise _NotAdmitted("nobody waits for it any more: its worker stood still meanwhile")
         try:
             switches = await self._switchboard.current()
         except HoldfastError as error:

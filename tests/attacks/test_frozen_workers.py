@@ -1,14 +1,28 @@
 """A worker that stood still, because its process or machine was stopped, and wakes."""
 
 import asyncio
+import dataclasses
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
 from uuid import uuid4
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import AsyncActivityCancelledError, Client
+from temporalio.common import RawValue
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.kill_switch.switches import TemporalKillSwitch
+from holdfast.activities.tools import ToolActivities
+from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.redaction import Redactor
 from tests.activities.cable import plugged
+from tests.activities.test_secrets import BASIS, TOOLS, Board, Saying, saying
 from tests.activities.test_switches import names, switch
+from tests.asking import asked_by_run
+from tests.builders import an_invocation
 
 
 class Clock:
@@ -44,3 +58,80 @@ async def test_who_stood_still_knows_of_no_switch_when_it_wakes(
 
     assert not knew_at_once
     assert (names(before), names(found)) == ([], ["send"])
+
+
+class Server:
+    """What a server answers whose activity says that it is alive, and how often it was asked."""
+
+    def __init__(self, refusal: Exception | None) -> None:
+        self._refusal = refusal
+        self.asked = 0
+
+    def get_async_activity_handle(self, *, task_token: bytes) -> "Server":
+        assert task_token
+        return self
+
+    def with_context(self, _: object) -> "Server":
+        return self
+
+    async def heartbeat(self, *_: object, rpc_timeout: timedelta) -> None:
+        assert rpc_timeout
+        self.asked += 1
+        if self._refusal is not None:
+            raise self._refusal
+
+
+GONE = RPCError("no such activity", RPCStatusCode.NOT_FOUND, b"")
+AWAY = RPCError("nobody is there", RPCStatusCode.UNAVAILABLE, b"")
+
+
+async def call(name: str, folder: Path, server: Server, place: Saying, started: datetime) -> str:
+    """Have a worker come to a call that the server says to have started then."""
+    redactor = Redactor(frozenset)
+    activities = ToolActivities(TOOLS, place, FileArtifacts(folder), Board(), redactor, BASIS)
+    environment = ActivityEnvironment(client=cast("Client", server))
+    environment.info = dataclasses.replace(
+        asked_by_run(an_invocation().run_id),
+        activity_type=name,
+        heartbeat_timeout=timedelta(seconds=4),
+        started_time=started,
+    )
+    converter = pydantic_data_converter.payload_converter
+    environment.payload_converter = converter
+    tool = TOOLS.get(name)
+    assert tool is not None
+    asked = an_invocation(basis=BASIS.digest(tool), arguments={"account": "fred"})
+    said = RawValue(converter.to_payload(asked))
+    return (await environment.run(activities.run_tool, [said])).status
+
+
+@pytest.mark.parametrize("refusal", [GONE, AsyncActivityCancelledError()])
+async def test_who_wakes_begins_no_write_that_the_server_has_given_up(
+    tmp_path: Path, refusal: Exception
+) -> None:
+    """Others may have done it, or been told that it didn't happen."""
+    place, server = saying("done"), Server(refusal)
+    before = datetime.now(UTC) - timedelta(hours=1)
+
+    assert await call("put_back", tmp_path, server, place, before) == "denied"
+    assert (place.calls, server.asked) == ([], 1)
+
+
+@pytest.mark.parametrize("refusal", [None, AWAY])
+async def test_a_write_begins_that_is_waited_for_whatever_the_clock_says(
+    tmp_path: Path, refusal: Exception | None
+) -> None:
+    """A clock that is ahead keeps no worker from its work."""
+    place, server = saying("done"), Server(refusal)
+    before = datetime.now(UTC) - timedelta(days=400)
+
+    assert await call("put_back", tmp_path, server, place, before) == "ok"
+    assert (len(place.calls), server.asked) == (1, 2)
+
+
+async def test_nobody_is_asked_about_what_has_just_started(tmp_path: Path) -> None:
+    """It costs nothing where nobody stood still."""
+    place, server = saying("done"), Server(GONE)
+
+    assert await call("put_back", tmp_path, server, place, datetime.now(UTC)) == "ok"
+    assert (len(place.calls), server.asked) == (1, 0)
