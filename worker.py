@@ -356,6 +356,7 @@ def heed_signals() -> asyncio.Event:
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stopped.set)
+    runner.leave_threads(loop)
     return stopped
 
 

@@ -312,6 +312,19 @@ def build_workflow_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(4, thread_name_prefix="workflow")
 
 
+class _LeftThreads(ThreadPoolExecutor):
+    """Threads that nobody waits for: what an app's own code does in one may never end."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 -- as the library has it
+        del wait
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+
+
+def leave_threads(loop: asyncio.AbstractEventLoop) -> None:
+    """Have a loop end whatever hangs in its threads: Python waits for these for ever."""
+    loop.set_default_executor(_LeftThreads(thread_name_prefix="asyncio"))
+
+
 def disable_deadlock_detection(worker: Worker) -> Worker:
     """
     Let workflow code that is ours alone think to its end: its slowness is no deadlock.

@@ -104,6 +104,27 @@ async def test_who_stops_a_worker_that_cannot_end_goes_on(
     ]
 
 
+def test_who_stops_a_worker_waits_for_no_thread_of_an_app() -> None:
+    """A tool may wait there for a server that never answers, beyond its own time limit."""
+    over, begun = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        over.wait()
+
+    async def serve() -> asyncio.Task[None]:
+        runner.leave_threads(asyncio.get_running_loop())
+        hanging = asyncio.create_task(asyncio.to_thread(hang))
+        while not begun.is_set():  # noqa: ASYNC110 -- a thread sets it
+            await asyncio.sleep(0)
+        return hanging
+
+    hanging = asyncio.run(serve())
+
+    over.set()
+    assert hanging.cancelled()
+
+
 async def test_workflow_code_leaves_the_loop_its_turns(runs: Runs) -> None:
     """However many runs are built anew at once, few threads want the interpreter."""
     before = set(threading.enumerate())
