@@ -38,6 +38,9 @@ _T = TypeVar("_T")
 # Not the loop's threads: guardrails, replies and the ends of calls need those. A disk may be slow.
 _WORKERS = FairThreads(4, "workspace")
 
+_OPENERS = 2
+"""Threads for each folder that projects lie in: one on a mount that hangs keeps no other."""
+
 
 class ProjectActivities:
     """Works on the workspaces of this worker: the one that has the sandbox, or shares its home."""
@@ -45,6 +48,7 @@ class ProjectActivities:
     def __init__(self, workspaces: Workspaces, redactor: Redactor) -> None:
         self._workspaces = workspaces
         self._redactor = redactor
+        self._openers: dict[str, FairThreads] = {}  # an app says which folders there are
 
     @activity.defn
     async def open_project(self, asked: OpenProject) -> ProjectContext:
@@ -54,7 +58,10 @@ class ProjectActivities:
         What was copied already stays. The worker's own secrets leave no file.
         """
         require_run_caller(asked.run_id)
-        return await self._run_in_thread(asked.run_id, lambda: self._open(asked))
+        if asked.folder not in self._openers:
+            self._openers[asked.folder] = FairThreads(_OPENERS, "open-project")
+        threads = self._openers[asked.folder]
+        return await self._run_in_thread(asked.run_id, lambda: self._open(asked), threads)
 
     @activity.defn
     async def snapshot_workspace(self, asked: SnapshotWorkspace) -> WorkspaceSnapshot:
@@ -73,11 +80,13 @@ class ProjectActivities:
             lambda: self._workspaces.restore(asked.first_execution_run_id, asked.digest),
         )
 
-    async def _run_in_thread(self, run_id: str, work: Callable[[], _T]) -> _T:
+    async def _run_in_thread(
+        self, run_id: str, work: Callable[[], _T], threads: FairThreads = _WORKERS
+    ) -> _T:
         """Do what blocks beside the loop, in threads in which each run has its turn."""
         async with Heartbeater():
             with self._translate_errors():
-                return await _WORKERS.run(run_id, work)
+                return await threads.run(run_id, work)
 
     def _open(self, asked: OpenProject) -> ProjectContext:
         run, places = asked.first_execution_run_id, project.list_locations(asked.path)

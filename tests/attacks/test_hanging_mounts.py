@@ -10,14 +10,19 @@ from pathlib import Path, PosixPath
 
 import pytest
 
+from holdfast.activities.project import ProjectActivities
 from holdfast.activities.sessions.archive import DirectoryArchive
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.adapters.catalogue import PriceList
 from holdfast.contracts.errors import ToolDenied
+from holdfast.contracts.project import OpenProject, ProjectContext, SnapshotWorkspace
 from holdfast.contracts.sessions.archive import LoadSession
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.execution import OwnFile, WorkerExecutor
 from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.redaction import Redactor
+from holdfast.tools.workspaces import LeftOut, Workspaces
+from tests.asking import in_run
 from tests.attacks.test_own_state import save
 from tests.attacks.test_shared_archives import NAME, NoneEarlier, asked_in
 from tests.builders import admitted, an_invocation
@@ -79,6 +84,45 @@ async def test_calls_and_projects_go_by_what_was_known_of_an_archive_that_hangs(
 
     assert set(found) == {before}
     assert before.path == (tmp_path / "mount").resolve()
+
+
+class HangingProject(Workspaces):
+    """The workspaces of a worker on which a project lies on a mount that hangs."""
+
+    def __init__(self, home: Path, project: Path) -> None:
+        super().__init__(home)
+        self._project = project
+        self.back = threading.Event()
+
+    def fill(self, run: str, folder: Path) -> tuple[LeftOut, ...]:
+        if folder == self._project:
+            self.back.wait()
+        return super().fill(run, folder)
+
+
+async def test_a_project_that_hangs_keeps_no_workspace_of_others(tmp_path: Path) -> None:
+    """However many runs want it: others open theirs, and keep what they have."""
+    hanging, there = tmp_path / "hanging", tmp_path / "there"
+    for folder in (hanging, there):
+        folder.mkdir()
+    workspaces = HangingProject(tmp_path / "home", hanging)
+    activities = ProjectActivities(workspaces, Redactor(frozenset))
+
+    def open_project(run: str, folder: Path) -> asyncio.Future[ProjectContext]:
+        asked = OpenProject(run_id=run, first_execution_run_id=run, folder=str(folder))
+        return asyncio.ensure_future(in_run(run).run(activities.open_project, asked))
+
+    held = [open_project(f"run-{number}", hanging) for number in range(MORE_THAN_ALL)]
+    await asyncio.sleep(0)
+    keep = SnapshotWorkspace(run_id="other", first_execution_run_id="other")
+    keeping = asyncio.create_task(in_run("other").run(activities.snapshot_workspace, keep))
+    opening = open_project("another", there)
+    await asyncio.wait({keeping, opening}, timeout=30)
+    went_on = keeping.done() and opening.done()
+    workspaces.back.set()
+    await asyncio.wait({*held, keeping, opening})
+
+    assert went_on
 
 
 class _Content:
