@@ -29,7 +29,7 @@ from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.context import Admission, SpanLog
 from holdfast.tools.execution import Executor
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import TENANT, FairThreads
 from holdfast.tools.large_json import look_through
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.registry import ToolRegistry
@@ -85,6 +85,7 @@ class ToolActivities:
         invocation = converter.from_payload(payloads[0].payload, ToolInvocation)
         require_run_caller(invocation.run_id)
         bind_contextvars(call_id=invocation.call_id)
+        TENANT.set(invocation.tenant)
         if invocation.purpose != "reconcile":  # which begins nothing
             require_same_execution(invocation.allowed_in)
         require_app(invocation.app, self._basis.app)

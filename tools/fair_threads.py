@@ -1,10 +1,10 @@
-"""Threads for work that is the longer the more somebody brings: each run has its turn."""
+"""Threads for work that is the longer the more somebody brings: each tenant has its turn."""
 
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
 from typing import TypeVar
@@ -12,52 +12,64 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
+TENANT: ContextVar[str] = ContextVar("tenant", default="")
+"""For whom an activity works, where it knows; all others have their turns together."""
+
+
 class FairThreads:
     """
     A few threads of their own: whoever keeps those of the loop busy keeps nothing here waiting.
 
-    Of the runs that wait, each has its turn, however much one of them asks for. What is given up
+    Of the tenants that wait, each has its turn, and of a tenant each run, however much one of
+    them asks for. What is given up
     before its turn is never begun, nor kept: threads may hang as long as a mount does.
     """
 
     def __init__(self, threads: int, name: str) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._lock = threading.Lock()
-        self._waiting: dict[str, deque[Callable[[], None]]] = {}
+        self._waiting: dict[str, dict[str, deque[Callable[[], None]]]] = {}
 
     async def run(self, run_id: str, work: Callable[[], Result]) -> Result:
         """Do some work of a run in a thread, in the context of who asks for it."""
         import asyncio  # a call in a sandbox does without
 
-        done: Future[Result] = Future()
+        done, tenant = Future[Result](), TENANT.get()
         job = partial(copy_context().run, partial(_work, done, work))
         with self._lock:
-            self._waiting.setdefault(run_id, deque()).append(job)
+            self._waiting.setdefault(tenant, {}).setdefault(run_id, deque()).append(job)
         # By the loop, which so knows that something is under way: a test's clock waits for it.
         asyncio.get_running_loop().run_in_executor(self._pool, self._work_next)
         try:
             return await asyncio.wrap_future(done)
         except asyncio.CancelledError:
-            self._forget(run_id, job)
+            self._forget(tenant, run_id, job)
             raise
 
-    def _forget(self, run_id: str, job: Callable[[], None]) -> None:
+    def _forget(self, tenant: str, run_id: str, job: Callable[[], None]) -> None:
         with self._lock:
-            jobs = self._waiting.get(run_id, deque())
+            runs = self._waiting.get(tenant, {})
+            jobs = runs.get(run_id, deque())
             if job in jobs:
                 jobs.remove(job)
             if not jobs:
-                self._waiting.pop(run_id, None)
+                runs.pop(run_id, None)
+            if not runs:
+                self._waiting.pop(tenant, None)
 
     def _work_next(self) -> None:
         with self._lock:
             if not self._waiting:
                 return  # whoever had asked has given up
-            run_id = next(iter(self._waiting))
-            jobs = self._waiting.pop(run_id)
+            tenant = next(iter(self._waiting))
+            runs = self._waiting.pop(tenant)
+            run_id = next(iter(runs))
+            jobs = runs.pop(run_id)
             job = jobs.popleft()
             if jobs:
-                self._waiting[run_id] = jobs  # behind all others
+                runs[run_id] = jobs  # behind all others of the tenant
+            if runs:
+                self._waiting[tenant] = runs  # behind all others
         job()
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.tools.execution import execute
+from holdfast.tools.fair_threads import TENANT
 from holdfast.tools.sharing.room import (
     MAX_HELD_BYTES,
     MAX_SMALL_BYTES,
@@ -15,7 +16,7 @@ from holdfast.tools.sharing.room import (
     NoRoom,
     ResultRoom,
 )
-from tests.activities.test_secrets import raising, told
+from tests.activities.test_secrets import Saying, raising, told
 from tests.builders import admitted, an_invocation
 from tests.tools import sample_tools
 from tests.tools.sample_tools import secret_of
@@ -146,3 +147,13 @@ async def test_what_has_no_room_is_done(tmp_path: Path) -> None:
     assert isinstance(result, ToolSuccess)
     assert (result.cut, result.data) == (True, None)
     assert "had no room for it" in result.summary
+
+
+async def test_what_a_call_returned_is_looked_at_in_turn_with_other_tenants(
+    tmp_path: Path,
+) -> None:
+    """Whoever has a hundred runs has one turn, as whoever has one."""
+    result, _ = await told(Saying(lambda _: TENANT.get()), tmp_path, tenant="acme")
+
+    assert isinstance(result, ToolSuccess)
+    assert result.data == "acme"

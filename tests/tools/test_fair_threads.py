@@ -1,4 +1,4 @@
-"""Threads in which each run has its turn."""
+"""Threads in which each tenant has its turn, and of a tenant each run."""
 
 import asyncio
 import threading
@@ -6,7 +6,7 @@ import threading
 import pytest
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import TENANT, FairThreads
 
 
 async def test_each_run_has_its_turn() -> None:
@@ -26,6 +26,31 @@ async def test_each_run_has_its_turn() -> None:
     await asyncio.gather(busy, *waiting)
 
     assert done == ["many 1", "few 1", "one 1", "many 2", "many 3"]
+
+
+async def test_each_tenant_has_its_turn() -> None:
+    """However many runs one has: another waits behind one of them."""
+    threads, done = FairThreads(1, "test"), list[str]()
+    free = threading.Event()
+    busy = asyncio.create_task(threads.run("many", free.wait))
+    await asyncio.sleep(0)
+
+    async def ask(name: str) -> None:
+        tenant, run = name.split()
+        TENANT.set(tenant)
+        await threads.run(run, lambda: done.append(name))
+
+    asked = ["acme r1", "acme r2", "acme r3", "acme r1", "bolt r1", "bolt r2"]
+    waiting = [asyncio.create_task(ask(name)) for name in asked]
+    await asyncio.sleep(0)
+    given_up = waiting.pop(1)
+    given_up.cancel()
+    await asyncio.wait({given_up})
+
+    free.set()
+    await asyncio.gather(busy, *waiting)
+
+    assert done == ["acme r1", "bolt r1", "acme r3", "bolt r2", "acme r1"]
 
 
 async def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
