@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -32,6 +33,7 @@ from holdfast.contracts.errors import (
 )
 from holdfast.event_log import log
 from holdfast.tools.context import Admission, ToolContext
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import has_readable_size
 from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
@@ -47,6 +49,15 @@ _STARTERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="start-tool")
 
 _MAX_OUTPUT_BYTES = 131_072
 """Of one call, in the log."""
+
+# All in a row, so that lines stay in their order.
+_LOGGER = FairThreads(1, "log-output")
+
+_LOG_PATIENCE = 2.0
+"""Seconds that the end of a call waits for its lines; the others are logged behind it."""
+
+_UNDER_WAY = set[asyncio.Task[None]]()
+"""Lines that wait to be logged: the loop itself keeps no task."""
 
 _STANDARD_STREAMS = (1, 2)
 """Output and errors, as numbers: what isn't Python writes there too."""
@@ -130,7 +141,7 @@ async def run_in_process(
     """
     ours, its = socket.socketpair()
     channel, sender = _Channel(ours), Connection(its.detach())
-    output = _Output(job.tool.contract.name)
+    output = _Output(job.tool.contract.name, job.invocation.run_id)
     child = _CONTEXT.Process(target=_serve, args=(sender, output.writer, job))
     starting = asyncio.get_running_loop().run_in_executor(_STARTERS, child.start)
     try:
@@ -168,7 +179,7 @@ async def _end(
     await _wait_readable(child.sentinel)
     child.join()
     channel.close()
-    output.close()
+    await output.close()
 
 
 class _Output:
@@ -176,11 +187,13 @@ class _Output:
     What a tool's process writes on its standard streams: lines of the log, as a library's are.
 
     Whoever writes there knows of no secret and no terminal: warnings, threads that fail, programs.
+    To clear their lines of secrets takes long, so it is done beside the loop.
     """
 
-    def __init__(self, tool: str) -> None:
+    def __init__(self, tool: str, run_id: str) -> None:
         self._reader, self.writer = _CONTEXT.Pipe(duplex=False)
-        self._tool = tool
+        self._tool, self._run_id = tool, run_id
+        self._logging: list[asyncio.Task[None]] = []
         self._begun = b""
         self._room = _MAX_OUTPUT_BYTES
         os.set_blocking(self._reader.fileno(), False)
@@ -190,13 +203,15 @@ class _Output:
         self.writer.close()
         asyncio.get_running_loop().add_reader(self._reader.fileno(), self._read)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Log what is left, also a line that never ended; what else lives on writes to nobody."""
         self.writer.close()
         self._read()
         self._log(self._begun)
         asyncio.get_running_loop().remove_reader(self._reader.fileno())
         self._reader.close()
+        if self._logging:
+            await asyncio.wait(self._logging, timeout=_LOG_PATIENCE)
 
     def _read(self) -> None:
         try:
@@ -220,7 +235,12 @@ class _Output:
 
     def _log(self, lines: bytes) -> None:
         if lines.strip():
-            log.warning("tool.wrote", tool=self._tool, stack=lines.decode(errors="replace"))
+            said = lines.decode(errors="replace")
+            tell = partial(log.warning, "tool.wrote", tool=self._tool, stack=said)
+            telling = asyncio.create_task(_LOGGER.run(self._run_id, tell))
+            self._logging.append(telling)
+            _UNDER_WAY.add(telling)
+            telling.add_done_callback(_UNDER_WAY.discard)
 
 
 class _Channel:

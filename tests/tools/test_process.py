@@ -14,6 +14,7 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ToolCrashed, ToolDenied, ToolError, ToolTimeout
@@ -240,6 +241,21 @@ async def test_what_its_process_writes_is_logged_by_lines() -> None:
 
     assert lines == ["0: ..", "1: ..", "2: ..", "half of a line"]
     assert {(one["event"], one["tool"]) for one in logged} == {("tool.wrote", "chatter")}
+
+
+async def test_what_its_process_writes_is_logged_beside_the_loop() -> None:
+    """To clear 130 kB of escapes takes half a second, and a hundred calls end at once."""
+    threads: list[int] = []
+
+    def note(_logger: object, _method: str, event: EventDict) -> EventDict:
+        threads.append(threading.get_ident())
+        return event
+
+    with capture_logs(processors=[note]):
+        assert await ran(sample_tools.chatter, {"lines": 3, "width": 2}) == "said"
+
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.parametrize(("lines", "width"), [(1, 1_000_000), (10_000, 100)])
