@@ -1,6 +1,6 @@
 """What guardrails look at next: pure functions over the state of a run."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from holdfast.contracts.base import digest
@@ -71,10 +71,16 @@ def skip_items_without_checks(state: RunState) -> RunState:
     return state.with_guarding(guarded=guarded, watched=watched)
 
 
-def text_of(state: RunState, spec: GuardrailSpec, what: str) -> str:
-    """Return the text that an input guardrail looked at, by the digest of its subject."""
-    read = select_input_subjects(state, spec, reversed(state.conversation.items))
-    return next(one.text for one in read if digest_subject(one) == what)
+def find_texts(state: RunState, spec: GuardrailSpec, wanted: Iterable[str]) -> Mapping[str, str]:
+    """Return the texts that an input guardrail looked at, by the digests of their subjects."""
+    missing, found = set(wanted), dict[str, str]()
+    for one in select_input_subjects(state, spec, reversed(state.conversation.items)):
+        if not missing:
+            break
+        if (what := digest_subject(one)) in missing:
+            missing.remove(what)
+            found[what] = one.text
+    return found
 
 
 def text_of_call(state: RunState, call_id: str) -> str:

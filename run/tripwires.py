@@ -1,7 +1,10 @@
 """What verdicts of guardrails mean for a run. A tripwire is a value, never an exception. Pure."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
+from typing import TypeAlias
 
 from holdfast.contracts.bounds import MAX_BLOCK_DETAIL_CHARS, MAX_NOTICE_CHARS
 from holdfast.contracts.control import Compensation, Gate
@@ -18,6 +21,9 @@ from holdfast.run.limits import loop_detection, reservations
 from holdfast.run.sessions import hiding
 from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, drop_candidate, halt
+
+_Texts: TypeAlias = Mapping[tuple[str, str], str]
+"""What guardrails looked at, by their names and the digests of it."""
 
 STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask", "warn")
 """Where several tripped, the first of these counts: what a person approves is one objection."""
@@ -86,10 +92,25 @@ def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: dat
         state = answers.withhold(state, firm[0])
     elif firm:
         return block(state, firm[0], now)
-    for verdict in tripped[len(firm) :]:
+    asked = tripped[len(firm) :]
+    texts = _find_texts(state, asked)
+    for verdict in asked:
         if state.outcome is None:
-            state = _open_review(state, (verdict,), now)
+            state = _open_review(state, (verdict,), now, texts)
     return state
+
+
+def _find_texts(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> _Texts:
+    """Return what goes into the model and people are asked about: there may be thousands."""
+    wanted = defaultdict[str, list[str]](list)
+    for one in verdicts:
+        if not one.call_id:
+            wanted[one.guardrail].append(one.subject)
+    return {
+        (name, what): text
+        for name, subjects in wanted.items()
+        for what, text in gates.find_texts(state, gates.find_spec(state, name), subjects).items()
+    }
 
 
 def after_calls(
@@ -302,7 +323,10 @@ def reject_answer(
 
 
 def _open_review(
-    state: RunState, tripped: tuple[GuardrailVerdict, ...], now: datetime
+    state: RunState,
+    tripped: tuple[GuardrailVerdict, ...],
+    now: datetime,
+    texts: _Texts = MappingProxyType({}),
 ) -> RunState:
     """Ask people about one subject, with all that was found about it."""
     verdict, spec = tripped[0], gates.find_spec(state, tripped[0].guardrail)
@@ -315,7 +339,7 @@ def _open_review(
     elif state.answering.candidate is not None:
         text = state.answering.candidate.text
     else:
-        text = gates.text_of(state, spec, verdict.subject)
+        text = texts[verdict.guardrail, verdict.subject]
     under_review = approvals.build_tripwire_subject(state, tripped, text, call)
     return approvals.open_review(state, under_review, spec.review or state.agent.review, now)
 

@@ -30,6 +30,7 @@ from holdfast.run.sessions.opening import start_session
 from holdfast.run.transcript import append_items, halt
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.builders import IDS, NOW, a_call, a_success
+from tests.counting import count_calls
 from tests.memory.runs import MemoryRun, MemoryRuns
 from tests.sample import IMPATIENT
 
@@ -243,3 +244,18 @@ def test_all_that_nobody_looked_at_is_looked_at_with_the_next_message() -> None:
     assert [one.kind for one in check.subjects] == ["goal", "goal", "results", "goal"]
     assert [one.text for one in check.subjects][-1] == "now go on"
     assert [one.text for one in once.subjects] == ["and again"]
+
+
+def test_however_many_people_are_asked_about_that_takes_linear_work() -> None:
+    """Thousands of messages may be handed over that a guardrail has people asked about."""
+
+    def ask(count: int) -> int:
+        more = (UserTurn(text=f"VIRUS {n}", origin="message") for n in range(count))
+        state = append_items(taken_over(done("input", "ask")), *more)
+        verdicts = tripped_in_all(state)
+        asked: list[RunState] = []
+        work = count_calls(lambda: asked.append(tripwires.after_turn(state, verdicts, NOW)))
+        assert len(asked[0].oversight.requests) > count
+        return work
+
+    assert ask(200) < 3 * ask(100)
