@@ -1,5 +1,7 @@
 """A session of very many messages that goes on with an agent for whom guardrails look at each."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from holdfast import Agent, App, Handoff
@@ -7,14 +9,15 @@ from holdfast.activities.sessions.archive import name_session
 from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, UserTurn
+from holdfast.guardrails import Guardrail
 from holdfast.run.sessions.opening import leave_session, start_session
 from holdfast.run.transcript import append_items
 from holdfast.testing import Script, call, say
 from tests.builders import NOW
-from tests.control.guarded import Seen, on_word
+from tests.control.guarded import Seen, on_word, tripwires
 from tests.running import Runs
 from tests.sample import IMPATIENT
-from tests.sessions.talking import Talks
+from tests.sessions.talking import Talk, Talks
 
 MESSAGES, GUARDRAILS = 2_000, 4
 """A verdict on each has more than a megabyte, all together."""
@@ -29,12 +32,8 @@ def left(desk: Agent, name: str) -> RunState:
     return append_items(state, *(item for one in said for item in (one, answer)))
 
 
-async def test_so_many_verdicts_that_they_cant_be_sent_at_once_are_asked_for_in_parts(
-    runs: Runs, tmp_path: Path
-) -> None:
-    """Where none was heard, all that was ever said would be taken for bad."""
-    # GR-01 HO-09
-    seen = [Seen() for _ in range(GUARDRAILS)]
+def office(*looks: Guardrail) -> App:
+    """A desk that hands over to billing, for whom guardrails look."""
     desk = Agent(
         name="desk",
         instructions="Find out who can help.",
@@ -47,23 +46,51 @@ async def test_so_many_verdicts_that_they_cant_be_sent_at_once_are_asked_for_in_
         instructions="Charge them.",
         models=["scripted:billing"],
         settings=IMPATIENT,
-        guardrails=[
-            on_word(f"look_{n}", "bad", "input", one, local=True) for n, one in enumerate(seen)
-        ],
+        guardrails=looks,
     )
     scripts: dict[str, Script] = {
         "desk": lambda _: call("transfer_to_billing", goal="it"),
         "billing": lambda _: say("Charged."),
     }
-    talks = Talks(runs, f"file:{tmp_path / 'archive'}")
-    async with talks.working(App(agents=[desk, billing], scripts=scripts)):
+    return App(agents=[desk, billing], scripts=scripts)
+
+
+@asynccontextmanager
+async def talking(runs: Runs, folder: Path, *looks: Guardrail) -> AsyncGenerator[Talk]:
+    """Have a worker for such a session, of which an archive has all that was said."""
+    talks, app = Talks(runs, f"file:{folder}"), office(*looks)
+    async with talks.working(app):
         talk = talks.talk(agent="desk")
-        place = tmp_path / "archive" / name_session(runs.client.namespace, talk.id)
+        place = folder / name_session(runs.client.namespace, talk.id)
         place.mkdir(parents=True)
-        archived = leave_session(left(desk, talk.id), (), {}, NOW)
+        archived = leave_session(left(app.agents[0], talk.id), (), {}, NOW)
         (place / "session.json").write_text(archived.model_dump_json(), encoding="utf-8")
-        answer = await talk.exchange("m-1", "charge me")
+        yield talk
         await talk.replayed()
+
+
+async def test_so_many_verdicts_that_they_cant_be_sent_at_once_are_asked_for_in_parts(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Where none was heard, all that was ever said would be taken for bad."""
+    # GR-01 HO-09
+    seen = [Seen() for _ in range(GUARDRAILS)]
+    looks = [on_word(f"look_{n}", "bad", "input", one, local=True) for n, one in enumerate(seen)]
+    async with talking(runs, tmp_path, *looks) as talk:
+        answer = await talk.exchange("m-1", "charge me")
 
     assert answer == "Charged."
     assert [len(set(one.texts)) for one in seen] == [MESSAGES + 1] * GUARDRAILS
+
+
+async def test_of_very_many_tripwires_the_audit_has_a_few_and_their_number(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Each would be an event: an execution has 51,200 at most."""
+    # GR-01 HO-09
+    async with talking(runs, tmp_path, on_word("look", "word", "input", local=True)) as talk:
+        await talk.exchange("m-1", "charge me")
+        told = tripwires(await talk.handle.fetch_history())
+
+    assert len(told) == 51
+    assert told[-1] == f"tripwire: and {MESSAGES - 50:,} more"
