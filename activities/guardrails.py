@@ -116,15 +116,21 @@ class GuardrailActivities:
         with _ErrorTranslation(name, subject, asked.unreleased):
             result = _require_result(await function(subject, context))
         await asyncio.sleep(0)  # other runs' heartbeats: of a long answer each verdict takes long
-        reason = clip_chars(self._redactor.text(result.reason), MAX_VERDICT_REASON_CHARS)
-        quotes = partial(quotes_answer, reason, subject, asked.unreleased)
-        long = reason and len(subject.text) > _LONG_BYTES
+        tell = partial(self._tell, name, result, subject, asked)
+        if bounds.size(subject) <= _LONG_BYTES:
+            return tell()
+        return await _QUOTES.run(asked.tenant, tell)
+
+    def _tell(
+        self, name: str, result: GuardrailResult, subject: Subject, asked: RunGuardrails
+    ) -> GuardrailVerdict:
+        """Return what a guardrail says, without secrets; that takes the longer the more it saw."""
+        reason = self._clear(result.reason, MAX_VERDICT_REASON_CHARS)
         return GuardrailVerdict(
             tripwire_triggered=result.tripwire_triggered,
             reason=reason,
             constraints=tuple(
-                clip_chars(self._redactor.text(each), MAX_CONSTRAINT_CHARS)
-                for each in result.constraints
+                self._clear(each, MAX_CONSTRAINT_CHARS) for each in result.constraints
             ),
             applicable=result.applicable,
             signals=result.signals,
@@ -132,8 +138,12 @@ class GuardrailActivities:
             guardrail=name,
             subject=digest(subject.model_dump(mode="json")),
             call_id=subject.call_id,
-            quotes=await _QUOTES.run(asked.tenant, quotes) if long else quotes(),
+            quotes=quotes_answer(reason, subject, asked.unreleased),
         )
+
+    def _clear(self, words: str, most: int) -> str:
+        """Return as much of some words as is told; nobody looks at what they quote beyond it."""
+        return clip_chars(self._redactor.part(words, most + 1).text, most)
 
 
 class _LongLooks:

@@ -1,14 +1,21 @@
 """What a guardrail is told of the run that it looks for, and who else has a turn meanwhile."""
 
 import asyncio
+from threading import get_ident
 
+import pytest
+
+from holdfast.activities.guardrails import GuardrailActivities
+from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.guardrails import GuardrailResult, Subject
 from holdfast.guardrails.definition import (
     GuardrailContext,
     guardrail,
     passed,
+    tripped,
 )
-from tests.activities.looking import KnownHolders, activities, asking, goal, looked
+from holdfast.tools.redaction import Redactor
+from tests.activities.looking import KnownHolders, activities, answer, asking, goal, looked
 from tests.asking import in_run
 
 
@@ -53,3 +60,32 @@ async def test_other_runs_have_their_turn_between_two_verdicts() -> None:
     others.cancel()
 
     assert len(set(seen)) == len(subjects)
+
+
+@pytest.mark.parametrize("length", [10, 20_000])
+async def test_what_is_said_of_a_long_answer_is_told_beside_the_loop(length: int) -> None:
+    """A reason is held against all of it; and of a long reason no more is looked at than told."""
+    threads, lengths = list[int](), list[int]()
+
+    class Watched(Redactor):
+        def text(self, text: str) -> str:
+            lengths.append(len(text))
+            return super().text(text)
+
+    def know() -> frozenset[str]:
+        threads.append(get_ident())
+        return frozenset()
+
+    @guardrail(layer="output")
+    async def quoting(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        return tripped(subject.text, subject.text)
+
+    looking = GuardrailActivities([quoting], KnownHolders(), Redactor(know))
+    asked = asking(quoting, subjects=(answer("\\n" * length),), unreleased=["answer"])
+    found = await in_run("run-1").run(looking.run, asked)
+    bounded = GuardrailActivities([quoting], KnownHolders(), Watched(frozenset[str]))
+    await in_run("run-1").run(bounded.run, asked)
+
+    assert len(found.verdicts[0].reason) == min(2 * length, MAX_VERDICT_REASON_CHARS)
+    assert (get_ident() in threads) is (length == 10)
+    assert max(lengths, default=0) < 2 * MAX_VERDICT_REASON_CHARS
