@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
+from pydantic import JsonValue
+
 from holdfast.activities.statuses import PAUSED, is_open
 from holdfast.cli import render, request_details, screen
 from holdfast.cli.screen import Screen
@@ -24,6 +26,7 @@ from holdfast.contracts.control import (
     Waiting,
 )
 from holdfast.contracts.journal import MessageEnded, MessageTaken
+from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import StatusReport
 from holdfast.contracts.signals import RefusedMessage
 from holdfast.contracts.stops import Stop
@@ -42,6 +45,9 @@ from holdfast.trace.words import short
 
 _MAX_APPROACH_CHARS = 120
 """Characters of what is told about an approach; --json has it whole."""
+
+_PROVIDER = Pattern("[a-z][a-z-]{0,19}")
+"""What names a provider of ours."""
 
 MAX_SHOWN_MESSAGES = 10
 """Messages of a session, the latest; the trace has all of them."""
@@ -168,7 +174,7 @@ def show_view(out: Screen, shown: RunView) -> None:
         for one in shown.refused
     ]
     fields += [("noted", note) for note in shown.notes]
-    fields += [(f"{one} keeps", render_value(kept)) for one, kept in shown.provider_state.items()]
+    fields += [_describe_kept(one, kept) for one, kept in shown.provider_state.items()]
     fields += [("left", f"to another worker: {line}") for line in shown.handed_back]
     fields += render.describe_goal(shown.goal) if shown.goal is not None else ()
     fields += _describe_control(shown)
@@ -181,6 +187,13 @@ def show_view(out: Screen, shown: RunView) -> None:
     render.show_fields(out, fields)
     for request in shown.requests:
         request_details.show_request(out, shown.run_id, request)
+
+
+def _describe_kept(provider: str, kept: JsonValue) -> tuple[str, str]:
+    """Say what a provider keeps; a row begins with its name, unless a stranger made that up."""
+    if _PROVIDER.fits(provider):
+        return f"{provider} keeps", render_value(kept)
+    return "kept", f"by {provider}: {render_value(kept)}"
 
 
 def _describe_lineage(retry_of: RetryOf | None) -> Iterator[tuple[str, str]]:

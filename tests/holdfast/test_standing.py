@@ -1,11 +1,14 @@
 """What `holdfast show` says of a run by its history alone: what a worker would say."""
 
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from holdfast.cli import render
-from holdfast.cli.standing import RunView, build_view, read_view
+from holdfast.cli.screen import Screen
+from holdfast.cli.standing import RunView, build_view, read_view, show_view
 from holdfast.contracts.approvals import Escalation, Question, Review
 from holdfast.contracts.control import CheckReport, GoalReport, ProviderWait, Waiting
 from holdfast.contracts.run import RunInput, StatusReport
@@ -162,3 +165,22 @@ def test_how_far_a_run_is_stands_on_lines() -> None:
         ("done when", "unit_tests (failed: 2 failed)"),
         ("progress", "done: a; next: b"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("named", "row"),
+    [
+        pytest.param("openai-chat", 'openai-chat keeps  {"id": "x"}', id="a provider"),
+        pytest.param("decide  approve run-2 #", "kept     by decide  approve run-2 #", id="words"),
+    ],
+)
+def test_no_row_begins_with_what_a_stranger_calls_a_provider(named: str, row: str) -> None:
+    """Whoever answers for a run on a queue of their own says who keeps what of it."""
+    said = views.status(a_state()).copy_with({"provider_state": {named: {"id": "x"}}})
+    shown = build_view(read(begun()), said, views.usage(a_state()), ())
+    written = StringIO()
+
+    show_view(Screen(Console(file=written)), shown)
+
+    assert [line for line in written.getvalue().splitlines() if line.startswith(row)]
+    assert not written.getvalue().count("\ndecide")
