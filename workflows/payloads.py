@@ -1,5 +1,6 @@
 """How values become payloads: JSON, of a size that every server takes, or a clear error."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import zip_longest
@@ -21,7 +22,7 @@ from temporalio.converter import (
 )
 
 from holdfast.contracts.bounds import MAX_PAYLOAD_BYTES
-from holdfast.contracts.errors import InvalidInput, PayloadTooLarge
+from holdfast.contracts.errors import HoldfastError, InvalidInput, PayloadTooLarge
 
 
 class BoundedJsonConverter(PydanticJSONPlainPayloadConverter):
@@ -121,25 +122,46 @@ class TolerantCodec(PayloadCodec):
     An app's codec, for which what it can't read is what nobody can read.
 
     Left to the SDK, one signal of rubbish would fail the workflow task of its run for ever. One
-    that can't read what it has just written has no keys for the moment, so that is tried again.
-    What it unpacks beyond all bounds isn't kept, or a history would hold more than any memory.
+    that can't read what it has just written, or write at all, has no keys for the moment, so that
+    is tried again: after *pauses*, in seconds, and by whoever asks for it. What it unpacks beyond
+    all bounds isn't kept, or a history would hold more than any memory.
     """
 
-    def __init__(self, codec: PayloadCodec) -> None:
+    def __init__(self, codec: PayloadCodec, pauses: Sequence[float] = (0.2, 0.5, 1.0)) -> None:
         self._codec = codec
+        self._pauses = pauses
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Write payloads as the codec does."""
-        return await self._codec.encode(payloads)
+        """
+        Write payloads as the codec does. Raises HoldfastError where it has no keys.
+
+        That tells nothing of what the codec says, which may quote what it was to seal: the SDK
+        would write it to history as it is.
+        """
+        for pause in self._pauses:
+            with suppress(Exception):  # a codec of an app raises whatever its libraries do
+                return await self._codec.encode(payloads)
+            await asyncio.sleep(pause)
+        with suppress(Exception):
+            return await self._codec.encode(payloads)
+        raise HoldfastError("the app's codec can't write anything now")
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Read payloads; each that can't be read is one of an encoding that nobody knows."""
-        with suppress(Exception):  # a codec of an app raises whatever its libraries do
+        with suppress(Exception):
             return [_bound(one) for one in await self._codec.decode(payloads)]
         found = [await self._decode_one(payload) for payload in payloads]
         return [_bound(one) for some in found for one in some]
 
     async def _decode_one(self, payload: Payload) -> list[Payload]:
+        for pause in self._pauses:
+            with suppress(Exception):
+                return await self._try_decoding(payload)
+            await asyncio.sleep(pause)
+        return await self._try_decoding(payload)
+
+    async def _try_decoding(self, payload: Payload) -> list[Payload]:
+        """Read a payload; raises what a codec does that has no keys."""
         with suppress(Exception):
             return await self._codec.decode([payload])
         await self._codec.decode(await self._codec.encode([_OWN]))

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from traceback import format_exception
 from uuid import uuid4
 
 import pytest
@@ -176,7 +177,7 @@ async def test_a_codec_without_its_key_is_waited_for() -> None:
     codec.has_key = False
 
     with pytest.raises(LookupError):
-        await TolerantCodec(codec).decode([sealed])
+        await TolerantCodec(codec, ()).decode([sealed])
     codec.has_key = True
     assert await TolerantCodec(codec).decode([sealed]) == [PLAIN]
 
@@ -191,6 +192,37 @@ class Waking(Strict):
         self.looks -= 1
         self.has_key = self.looks < 0
         return await super().decode(payloads)
+
+
+class Quoting(Strict):
+    """Has its key from so many looks on; until then it quotes what it was given."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        self.looks -= 1
+        self.has_key = self.looks < 0
+        if not self.has_key:
+            raise LookupError(f"no key to seal {payloads[0].data}")
+        return await super().encode(payloads)
+
+
+async def test_a_codec_without_its_key_is_waited_for_where_it_writes() -> None:
+    """A write whose result can't be sealed for a moment isn't unknown for that."""
+    (sealed,) = await TolerantCodec(Quoting(2), (0, 0)).encode([PLAIN])
+    (read,) = await TolerantCodec(Waking(1), (0,)).decode([sealed])
+
+    assert read == PLAIN
+
+
+async def test_what_a_codec_quotes_without_its_key_is_told_to_nobody() -> None:
+    """The SDK writes what an encoder raises into history and the log, as it is."""
+    with pytest.raises(HoldfastError) as raised:
+        await TolerantCodec(Quoting(2), ()).encode([PLAIN])
+
+    assert "can't write anything now" in str(raised.value)
+    assert "red" not in "".join(format_exception(raised.value))
 
 
 async def test_a_key_that_comes_back_is_used_at_once() -> None:
