@@ -184,9 +184,15 @@ class _Outbound(ActivityOutboundInterceptor):
     def __init__(self, next: ActivityOutboundInterceptor, redactor: Redactor) -> None:
         super().__init__(next)
         self._redactor = redactor
+        self._details: tuple[object, ...] = ()
+        self._told: tuple[JsonValue, ...] = ()
 
     def heartbeat(self, *details: Any) -> None:  # noqa: ANN401 -- as the SDK says it
-        super().heartbeat(*(_redact_beat(detail, self._redactor) for detail in details))
+        # Each second it says the same again, until there is more to say.
+        if details != self._details:
+            self._told = tuple(_redact_beat(detail, self._redactor) for detail in details)
+            self._details = details
+        super().heartbeat(*self._told)
 
 
 def _redact_beat(detail: object, redactor: Redactor) -> JsonValue:

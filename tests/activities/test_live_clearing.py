@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Sequence
 from threading import get_ident
 
+from temporalio import activity
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
 from temporalio.converter import PayloadCodec
@@ -111,3 +112,19 @@ async def test_what_was_told_is_not_cleared_again() -> None:
     live = {"turn": 1, "attempt": 1, "seq": 1, "offset": 0, "text": "words"}
     assert told == [{"failed": 1, "progress": "[redacted: api key]", "live": live}]
     assert not any(b"words" in content for content in redactor.given)
+
+
+async def test_what_says_the_same_again_is_not_cleared_again() -> None:
+    """A tool may report ten kilobytes, and work for an hour, in which each second tells them."""
+    environment, told, redactor = in_run("run-1"), list[object](), Noting()
+    environment.on_heartbeat = lambda *details: told.extend(details)
+
+    async def beat() -> None:
+        for report in ("half", "half", "half", "all"):
+            activity.heartbeat({"progress": report})
+
+    await leaving(environment, redactor, beat)
+
+    half, whole = {"progress": "half"}, {"progress": "all"}
+    assert told == [half, half, half, whole]
+    assert redactor.given == [b'{"progress":"half"}', b'{"progress":"all"}']
