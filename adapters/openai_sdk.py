@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from holdfast.adapters import failures, wire
+from holdfast.adapters import failures
 from holdfast.adapters.lazy_client import OpenHttpClient
-from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.usage import CallUsage
 
@@ -55,7 +54,7 @@ def build_client(
 
 
 async def post(
-    client: "AsyncOpenAI", path: str, body: JsonObject, headers: Mapping[str, "Omit"]
+    client: "AsyncOpenAI", path: str, body: bytes, headers: Mapping[str, "Omit"]
 ) -> "AsyncStream[object]":
     """Ask for a streamed reply. Raises what the SDK raises."""
     from openai import AsyncStream
@@ -64,7 +63,7 @@ async def post(
         path,
         cast_to=object,
         # As text, because the SDK copies every part of a body that it gets as an object.
-        content=wire.json_text(body).encode(),
+        content=body,
         options={"stream_mode": "events", "headers": headers},
         stream=True,
         stream_cls=AsyncStream[object],

@@ -9,6 +9,7 @@ from typing import Protocol, Self, TypeVar
 from pydantic import TypeAdapter
 
 from holdfast.adapters import wire
+from holdfast.adapters.base import RenderedRequest
 from holdfast.adapters.meter import METER, Meter
 from holdfast.adapters.room import ROOM, Share
 from holdfast.contracts.base import JsonObject
@@ -42,6 +43,22 @@ Made = TypeVar("Made")
 _EVENT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 _STREAMED = "text/event-stream"
 _UNTYPED = frozenset({"", "text/plain", "application/octet-stream"})
+
+
+async def write_request(
+    run_id: str, render: Callable[[], RenderedRequest]
+) -> tuple[bytes, tuple[str, ...]]:
+    """
+    Render a request and write it as JSON, beside the loop; returns its notes too.
+
+    All that was said goes into it again, and may be twice as long when it is written.
+    """
+
+    def write() -> tuple[bytes, tuple[str, ...]]:
+        rendered = render()
+        return wire.json_text(rendered.body).encode(), rendered.notes
+
+    return await _SHORT.run(run_id, write)
 
 
 class HttpResponse(Protocol):

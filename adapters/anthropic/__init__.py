@@ -14,7 +14,7 @@ from holdfast.adapters.anthropic.errors import CREDENTIALS, PROVIDER
 from holdfast.adapters.base import merge_fields
 from holdfast.adapters.lazy_client import IDLE_TIMEOUT, LazyClient
 from holdfast.adapters.pricing import Listing
-from holdfast.adapters.stream_reader import StreamReader
+from holdfast.adapters.stream_reader import StreamReader, write_request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings
 from holdfast.contracts.usage import parse_counter
@@ -62,11 +62,11 @@ class AnthropicAdapter:
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         client = await self._client.get()
-        rendered = requests.render(request)
+        body, noted = await write_request(request.run_id, partial(requests.render, request))
         exchange = StreamReader(request.run_id, request.on_text, stream.find_text)
         with failures.redact_key(connection.secret(client)), exchange:
-            raw = await connection.ask(client, rendered.body, exchange)
+            raw = await connection.ask(client, body, exchange)
             reply = await exchange.work(partial(self.parse_response, raw))
             unread = await exchange.reduce(stream.notes)
-        notes = (*rendered.notes, *reply.notes, *unread)
+        notes = (*noted, *reply.notes, *unread)
         return exchange.with_latency(reply.with_(notes=notes))

@@ -44,7 +44,7 @@ def secret(client: "AsyncAnthropic") -> str | None:
     return client.api_key or client.auth_token
 
 
-async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: StreamReader) -> JsonObject:
+async def ask(client: "AsyncAnthropic", body: bytes, exchange: StreamReader) -> JsonObject:
     """Make one request for a message, and return its JSON, streamed or not. Raises ModelError."""
     from anthropic import AsyncStream
 
@@ -53,7 +53,7 @@ async def ask(client: "AsyncAnthropic", body: JsonObject, exchange: StreamReader
             "/v1/messages",
             cast_to=object,
             # As text, because the SDK copies every part of a body that it gets as an object.
-            content=wire.json_text(body).encode(),
+            content=body,
             stream=True,
             stream_cls=AsyncStream[object],
         )

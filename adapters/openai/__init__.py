@@ -22,7 +22,7 @@ from holdfast.adapters.openai import response as responses
 from holdfast.adapters.openai.conversation_state import Scope
 from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired
 from holdfast.adapters.pricing import Listing
-from holdfast.adapters.stream_reader import StreamReader
+from holdfast.adapters.stream_reader import StreamReader, write_request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.model import ModelReply, ModelRequest, ModelSettings
@@ -108,11 +108,12 @@ class OpenAIAdapter:
     async def _reply(
         self, client: "AsyncOpenAI", request: ModelRequest, scope: Scope
     ) -> ModelReply:
-        rendered = requests.render(request, scope)
+        render = partial(requests.render, request, scope)
+        body, noted = await write_request(request.run_id, render)
         exchange = StreamReader(request.run_id, request.on_text, stream.find_text)
         with exchange:
-            raw = await connection.ask(client, rendered.body, exchange)
+            raw = await connection.ask(client, body, exchange)
             reply = await exchange.work(partial(self.parse_response, raw))
-        notes = rendered.notes + reply.notes
+        notes = noted + reply.notes
         state = conversation_state.state(request, scope, raw, reply)
         return exchange.with_latency(reply.with_(notes=notes, provider_state=state))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
-async def ask(client: "AsyncOpenAI", body: JsonObject, exchange: StreamReader) -> JsonObject:
+async def ask(client: "AsyncOpenAI", body: bytes, exchange: StreamReader) -> JsonObject:
     """Make one request for a response, and return its JSON, streamed or not. Raises ModelError."""
     try:
         sent = await openai_sdk.post(client, "/responses", body, {})

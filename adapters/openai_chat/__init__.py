@@ -21,7 +21,7 @@ from holdfast.adapters.openai_chat.servers import (
     Target,
 )
 from holdfast.adapters.pricing import Listing
-from holdfast.adapters.stream_reader import StreamReader
+from holdfast.adapters.stream_reader import StreamReader, write_request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolResult
 from holdfast.contracts.errors import ModelNotHere
@@ -105,13 +105,14 @@ class OpenAIChatAdapter:
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         target = self._target(request)
-        rendered = requests.render(request, target)
+        render = partial(requests.render, request, target)
+        body, noted = await write_request(request.run_id, render)
         line = await self._find_client(target).get()
         exchange = StreamReader(request.run_id, request.on_text, stream.find_text)
         with failures.redact_key(line.client.api_key), exchange:
-            raw = await connection.ask(line, target, rendered.body, exchange)
+            raw = await connection.ask(line, target, body, exchange)
             reply = await exchange.work(partial(self._read, raw, target, request.turn))
-        notes = rendered.notes + reply.notes
+        notes = noted + reply.notes
         return exchange.with_latency(reply.with_(notes=notes))
 
     def _read(self, raw: JsonObject, target: Target, turn: int = 0) -> ModelReply:

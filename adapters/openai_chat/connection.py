@@ -53,7 +53,7 @@ def _open_other(
 
 
 async def ask(
-    line: ServerClient, target: Target, body: JsonObject, exchange: StreamReader
+    line: ServerClient, target: Target, body: bytes, exchange: StreamReader
 ) -> JsonObject:
     """Make one request for a response, and return its JSON, streamed or not. Raises ModelError."""
     try:
