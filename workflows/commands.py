@@ -29,6 +29,8 @@ from holdfast.policy.project import parse_argv
 from holdfast.run import authorization, disagreements, summaries, tool_calls, tool_results
 from holdfast.run.delegation.part_ids import name_command
 from holdfast.run.disagreements import NotBegun
+from holdfast.run.limits import budgets
+from holdfast.run.transcript import halt
 from holdfast.workflows import resets
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.handing_back import Search
@@ -38,6 +40,10 @@ from holdfast.workflows.tool_call import run_tool
 
 RUN_COMMAND = "run_command"
 """The built-in tool that runs a program in the workspace."""
+
+
+GATES_IN_TIME = "gates-in-time"
+"""The patch by which commands of a check share what is left of the time of their run."""
 
 
 class CommandResult(Contract):
@@ -66,6 +72,29 @@ def find_commands(
         return GuardrailResult(tripwire_triggered=True, reason=reason)
 
 
+def find_latest_begin(run: RunContext, seconds: float) -> float | None:
+    """
+    Return until when commands of a check may begin, in seconds after the run began.
+
+    They share what is left of its time, and what one of them may take: an answer that is there
+    passes its gates beyond it. Null where its time has no limit.
+    """
+    left = run.seconds_left()
+    return None if left is None else run.elapsed_seconds() + left + seconds
+
+
+def end_in_time(run: RunContext, latest: float | None) -> bool:
+    """End a run whose check would begin a command later than that; say whether it did."""
+    now = run.elapsed_seconds()
+    if latest is None or now <= latest:
+        return False
+    stop = budgets.out_of_time(run.state.agent.budget, run.state.ledger, now)
+    if stop is None or not workflow.patched(GATES_IN_TIME):
+        return False
+    run.state = halt(run.state, stop, workflow.now())
+    return True
+
+
 def build_failure_result(command: tuple[str, ...], ended: CommandResult) -> GuardrailResult:
     """Build what a guardrail found whose command failed."""
     line, code = " ".join(command), ended.exit_code
@@ -91,20 +120,19 @@ def build_success_result(spec: GuardrailSpec, ended: CommandResult) -> Guardrail
 
 async def run_command(
     run: RunContext,
-    purpose: str,
+    spec: GuardrailSpec,
     command: tuple[str, ...],
-    seconds: float,
     is_held: Callable[[], bool],
 ) -> ToolResult | None:
     """Have a command run, or null where it is held; that it isn't permitted is a result, too."""
     number = run.state.guarding.checks + 1
     run.state = run.state.with_guarding(checks=number)
     call = ToolCall(
-        call_id=name_command(purpose, number),
+        call_id=name_command(spec.name, number),
         name=RUN_COMMAND,
-        arguments={"command": list(command), "seconds": seconds},
+        arguments={"command": list(command), "seconds": spec.timeout},
     )
-    summary = summaries.command_line(purpose, command)
+    summary = summaries.command_line(spec.name, command)
     result = await _authorize_and_run(run, call, summary, is_held)
     for pause in disagreements.RETRY_DELAYS_SECONDS:
         if not isinstance(result, NotBegun):

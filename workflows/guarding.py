@@ -279,22 +279,19 @@ async def _run_activity(
 async def _run_commands(
     run: RunContext, one: GuardrailCheck, is_held: Callable[[], bool]
 ) -> tuple[GuardrailVerdict, ...] | None:
-    """
-    Run commands in the sandbox, if the permission engine lets them; exit code 0 passes.
-
-    Null where one of them is held.
-    """
+    """Run commands in the sandbox, if they may: exit code 0 passes; null where one is held."""
     wanted = commands.find_commands(run.state, one.spec)
     if isinstance(wanted, GuardrailResult):
         return _build_verdicts(run, one, wanted)
-    found: GuardrailResult | None = None
+    found, latest = None, commands.find_latest_begin(run, one.spec.timeout)
     for command in wanted:
+        if commands.end_in_time(run, latest):
+            return ()
         if run.state.is_ending:
             return build_fail_closed_verdicts(run, one, "the run is over")
         if is_held():
             return None
-        purpose = one.spec.name
-        result = await commands.run_command(run, purpose, command, one.spec.timeout, is_held)
+        result = await commands.run_command(run, one.spec, command, is_held)
         if result is None:
             return None
         ended = commands.parse_result(result)

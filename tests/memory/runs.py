@@ -1,7 +1,7 @@
 """Runs without a server, driven as those on one are: plain JSON in, plain JSON out."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from holdfast.activities.runs import TemporalEarlierRuns
 from holdfast.activities.sessions.archive import open_archive
 from holdfast.activities.transcripts import Transcripts
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.run import RunResult
+from holdfast.contracts.run import RunResult, sandbox_queue
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.signals import MessageOutcome
 from holdfast.settings import Settings
@@ -205,10 +205,19 @@ class MemoryRuns:
 
     @asynccontextmanager
     async def working(
-        self, app: App, *, cached_transcripts: int = 256, archive: str | None = None
+        self,
+        app: App,
+        *,
+        cached_transcripts: int = 256,
+        archive: str | None = None,
+        sandboxed: Sequence[Callable[..., object]] = (),
     ) -> AsyncGenerator[None]:
-        """Have a worker for *app* while the block lasts: the product's activities."""
-        await self.thread.call(self._open(app, cached_transcripts, archive))
+        """
+        Have a worker for *app* while the block lasts: the product's activities.
+
+        What is *sandboxed* stands for those of a worker that has a sandbox, which this one hasn't.
+        """
+        await self.thread.call(self._open(app, cached_transcripts, archive, sandboxed))
         try:
             yield
         finally:
@@ -248,7 +257,13 @@ class MemoryRuns:
         """Have the worker gone in the middle of all that it does, and another in its place."""
         self.thread.loop.call_soon_threadsafe(self._kill)
 
-    async def _open(self, app: App, cached_transcripts: int, archive: str | None) -> None:
+    async def _open(
+        self,
+        app: App,
+        cached_transcripts: int,
+        archive: str | None,
+        sandboxed: Sequence[Callable[..., object]],
+    ) -> None:
         secrets, found = worker.build_known_secrets(app), Settings.load()
         around = worker.Surroundings(
             MemoryDirectory(self.server),
@@ -267,10 +282,13 @@ class MemoryRuns:
             found,
             around,
             Transcripts(around.runs, cached_transcripts),
-            has_sandbox=False,
+            has_sandbox=bool(sandboxed),
         )
         interceptors = worker.build_interceptors(around.redactor)
         self.server.workers.enter(MemoryWorker(activities, interceptors, data_converter, QUEUE))
+        if sandboxed:
+            place = MemoryWorker(sandboxed, [], data_converter, sandbox_queue(QUEUE))
+            self.server.workers.enter(place)
 
     async def _leave(self) -> None:
         """Let a worker finish what it has in hand, for as long as the product's may."""
