@@ -138,6 +138,7 @@ class RunInput(RunMetadata):
     `ceiling` are limits that lower the agent's and never raise them, as a run hands them to those
     that it starts; so it does with `known`, which was done before, and isn't done again, with
     `output_schema`, the shape that it wants the answer in, and with `review`, what reviews take.
+    By its `session_id` it is searched as by its tenant, so it is as short.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -149,6 +150,7 @@ class RunInput(RunMetadata):
     known: tuple[KnownEffect, ...] = Field(
         default=(), max_length=bounds.MAX_KNOWN_EFFECTS, exclude_if=not_
     )
+    session_id: Tenant | None = None
     output_schema: Metadata | None = Field(default=None, exclude_if=lambda shape: shape is None)
     review: Requirement | None = Field(default=None, exclude_if=lambda review: review is None)
 

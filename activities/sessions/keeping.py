@@ -102,8 +102,13 @@ class SessionActivities:
 
     @activity.defn
     async def save_session(self, left: ArchivedSession) -> SaveResult:
-        """Archive a session as it was left."""
+        """
+        Archive a session as it was left, by the execution that asks.
+
+        Of a reset one its state names the execution before, which was ended from outside.
+        """
         require_run_caller(left.session_id)
+        left = left.copy_with({"execution": find_calling_execution().id})
         if self._archive is None:
             return SaveResult(kept=False, hears_more=True)
         path = f"{_name(left.session_id)}/{_STATE}"

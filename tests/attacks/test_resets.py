@@ -8,13 +8,16 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast import App
+from holdfast.contracts.run import RunResult
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
 from holdfast.testing import call, say
 from holdfast.tools import submit_plan
 from tests.control.controlled import replayed
 from tests.memory.runs import MemoryRuns
-from tests.running import Runs
+from tests.running import Run, Runs
 from tests.sample import TOOLS, lines, scripted, told
+from tests.sessions.talkative import echo
+from tests.sessions.talking import Talks
 
 Point = Callable[[Sequence[HistoryEvent]], int]
 
@@ -117,3 +120,22 @@ async def test_a_later_execution_goes_on(memory_runs: MemoryRuns, tmp_path: Path
 
     assert result.answer == "send ok"
     assert len(lines(log)) == 1
+
+
+async def test_a_session_that_was_reset_and_closed_opens_as_it_was_closed(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """And not as the execution was left that the reset has ended."""
+    # SE-04
+    talks = Talks(runs, f"file:{tmp_path}")
+    async with talks.working(scripted(echo)):
+        talk = talks.talk()
+        await talk.exchange("m-1", "one")
+        events = (await talk.handle.fetch_history()).events
+        run = Run(runs.client.get_workflow_handle(talk.id, result_type=RunResult))
+        await runs.reset(run, task_before(events, len(events)))
+        await talk.exchange("m-2", "two")
+        await talk.close()
+        answer = await talk.exchange("m-3", "three")
+
+    assert answer == "one + two + three"

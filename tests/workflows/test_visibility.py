@@ -119,3 +119,16 @@ async def test_no_tenant_is_too_large_to_be_searched_for(
     assert result.status == "completed"
     assert "tenant: " in str(failure.value.cause)
     assert "2,000 is most" in str(failure.value.cause)
+
+
+async def test_no_session_is_too_large_to_be_searched_for(memory_runs: MemoryRuns) -> None:
+    """As a tenant: the server would end the run, which had no result then."""
+    async with memory_runs.working(scripted([say("done")])):
+        run = await memory_runs.start("it", session_id="\U0001f600" * 166)
+        result = await run.result()
+        refused = await memory_runs.start("it", session_id="\U0001f600" * 171)
+        with pytest.raises(WorkflowFailureError) as failure:
+            await refused.result()
+
+    assert result.status == "completed"
+    assert "session_id: " in str(failure.value.cause)
