@@ -40,7 +40,7 @@ from holdfast.tools.results import (
     unknown_outcome,
     unreadable,
 )
-from holdfast.tools.sharing.room import NoRoom
+from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
 
 # A disk may be slow, and nobody who only reads waits for it.
@@ -101,6 +101,7 @@ class ToolActivities:
             hear = partial(_hear, heartbeater, spans, secret_filter)
             admit = partial(self._admit, tool, invocation, heartbeater)
             result = await self._result(tool, invocation, hear, secret_filter, admit)
+            RESULT_ROOM.free()  # what goes on is small, and may wait
             return result.with_(spans=spans.kept) if spans.kept else result
 
     async def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:

@@ -1,6 +1,7 @@
 """Attacks by mass: as many large results at once as a worker has places for activities."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -30,20 +31,21 @@ class Results:
     def __init__(self) -> None:
         self.room = ResultRoom()
         self.told: list[str] = []
-        self._ends: dict[str, asyncio.Event] = {}
+        self.ends: dict[str, asyncio.Event] = {}
+        self._over = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def come(self, *names: str, size: int = LARGE, is_here: bool = False) -> None:
         """Have results come in whose names are tenant, run and number."""
         for name in names:
-            self._ends[name] = asyncio.Event()
+            self.ends[name] = asyncio.Event()
             self._tasks[name] = asyncio.create_task(self._hold(name, size, is_here=is_here))
         await self._turn()
 
     async def end(self, *names: str) -> None:
         """Have results be read, or given up."""
         for name in names:
-            self._ends[name].set()
+            self.ends[name].set()
         await self._turn()
 
     async def cancel(self, name: str) -> None:
@@ -59,16 +61,26 @@ class Results:
             self.told.append(f"no {name}")
             return
         self.told.append(name)
-        await self._ends[name].wait()
+        await self.ends[name].wait()
+        self.room.free()
+        await self._over.wait()
 
     async def _turn(self) -> None:
         for _ in range(10):
             await asyncio.sleep(0)
 
+    async def end_all(self) -> None:
+        """Have what held them be over."""
+        self._over.set()
+        await asyncio.wait(self._tasks.values())
+
 
 @pytest.fixture
-def results() -> Results:
-    return Results()
+async def results() -> AsyncGenerator[Results]:
+    found = Results()
+    yield found
+    await found.end(*found.ends)
+    await found.end_all()
 
 
 async def test_few_large_results_are_held_at_once(results: Results) -> None:

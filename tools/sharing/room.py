@@ -37,6 +37,7 @@ class _Result:
     run_id: str
     size: int
     is_here: bool
+    task: asyncio.Task[object]
     turn: asyncio.Future[bool]
 
 
@@ -49,16 +50,17 @@ class ResultRoom:
 
     async def take(self, invocation: ToolInvocation, size: int, *, is_here: bool) -> None:
         """
-        Wait for room for the result of a call, which has it until the task that asks is over.
+        Wait for room for the result of a call; raises NoRoom.
 
-        What isn't here yet costs nothing while it waits. Where what *is_here* is too much, the
-        largest of whoever has most of it is given up. Raises NoRoom for that.
+        It has it until the task that asks is over, or says that it has been read. What isn't here
+        yet costs nothing while it waits. Where what *is_here* is too much, the largest of whoever
+        has most of it is given up.
         """
         task = asyncio.current_task()
         if size <= MAX_SMALL_BYTES or task is None:
             return
         turn = asyncio.get_running_loop().create_future()
-        result = _Result(invocation.tenant, invocation.run_id, size, is_here, turn)
+        result = _Result(invocation.tenant, invocation.run_id, size, is_here, task, turn)
         self.waiting.append(result)
         self._go_on()
         try:
@@ -69,6 +71,12 @@ class ResultRoom:
         if not has_room:
             raise NoRoom
         task.add_done_callback(partial(self._release, result))
+
+    def free(self) -> None:
+        """Have room for others again: what the task that asks held has been read."""
+        task = asyncio.current_task()
+        for result in [one for one in self.held if one.task is task]:
+            self._leave(result)
 
     def _release(self, result: _Result, _: asyncio.Task[object]) -> None:
         self._leave(result)
