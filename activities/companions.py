@@ -86,7 +86,8 @@ class Companions:
         """
         Whether something that finds out about a call, or loads what it hands over, is forbidden.
 
-        Who finds out is part of its write; what loads is kept back by a ceiling as any tool is.
+        Who finds out is part of its write; what loads is kept back by a ceiling as any tool is,
+        and where it changes something here: by that nobody ruled on it.
         """
         named = _list_companions(asked, tool.contract.name, tool.contract.reconcile)
         return any(self._is_forbidden(name, act) for name in named)
@@ -101,6 +102,7 @@ class Companions:
         except ToolError:
             return True
         asked = CallContext(call, finder.contract, act.facts._replace(values=values))
-        if act.contract.receiver is not None and deny_above_ceiling(asked, self._policy):
+        loads, writes = act.contract.receiver is not None, not finder.contract.changes_nothing
+        if loads and (writes or deny_above_ceiling(asked, self._policy)):
             return True
         return find_forbidding_rule(asked, self._policy) is not None

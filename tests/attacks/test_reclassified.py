@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import App, ResourceScope, Tool, tool
+from holdfast import App, HandoffData, ResourceScope, Tool, tool
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.tools import Risk
 from holdfast.testing import call, say
@@ -17,6 +17,7 @@ from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import TOOLS, lines, note
+from tests.workflows.test_handoffs import bureau
 
 SIGNED = "{id: r, effect: approve, match: {tools: [settle]}, approval: {strong: true}}"
 WAITING = "{id: wait, effect: approve, match: {tools: [send]}}"
@@ -297,3 +298,36 @@ async def test_an_undo_takes_nothing_that_was_never_ruled_on(
     assert any("more here than what was ruled on" in one for one in result.compensation.not_undone)
     opened = [line for line in lines(log) if not line.endswith(" hi")]
     assert opened == ["begun", "begun, wipe=True", "shut, wipe=True"]
+
+
+def loaded_by(risk: Risk) -> Tool:
+    """A tool of this class that is asked for what a receiver needs."""
+
+    async def load(goal: str) -> HandoffData:
+        """Load what billing needs to know."""
+        Path(goal).write_text("loaded", encoding="utf-8")
+        return HandoffData(architecture="one ledger")
+
+    return tool(risk=risk)(load)
+
+
+async def test_nothing_is_loaded_by_what_became_a_write(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """Nobody rules on what loads for a receiver as on a call of its own: it changes nothing."""
+    log, reads, writes = tmp_path / "log", loaded_by(READS[0]), loaded_by(Risk.WRITE_INTERNAL)
+    script = [
+        call("send", log=str(tmp_path / "sent"), text="hi"),
+        call("transfer_to_billing", goal=str(log)),
+        say("No."),
+    ]
+    async with memory_runs.working(bureau(script, [], prepare=reads)):
+        run = await memory_runs.start("triage")
+        asked = await run.asked_for_approval()
+    async with memory_runs.working(bureau(script, [], tools=[*TOOLS, writes])):
+        await run.approve(asked.request_id)
+        result = await run.result()
+        refused = (await run.results())[1]
+
+    assert not log.exists()
+    assert (result.answer, refused.status) == ("No.", "denied")
