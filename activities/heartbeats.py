@@ -21,7 +21,7 @@ from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle
 from temporalio.converter import ActivitySerializationContext
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from holdfast.activities.callers import is_hand_back
 from holdfast.contracts.bounds import MAX_LIVE_TEXT_BYTES
@@ -97,7 +97,8 @@ class Heartbeater:
         """
         Whether the server has given this attempt up; it is asked where by the clock it may have.
 
-        A process that stood still may be handed it, or come to it, when others have done it.
+        A process that stood still may be handed it, or come to it, when others have done it. Where
+        nobody answers it may be so, too.
         """
         info = activity.info()
         late = info.heartbeat_timeout
@@ -106,10 +107,8 @@ class Heartbeater:
         carried = self.attempts.model_dump(mode="json")
         try:
             await _find_handle().heartbeat(*filter(None, [carried]), rpc_timeout=_LIVE_TIMEOUT)
-        except AsyncActivityCancelledError:
+        except (AsyncActivityCancelledError, RPCError):
             return True
-        except RPCError as error:
-            return error.status is RPCStatusCode.NOT_FOUND
         except RuntimeError:  # no worker runs it
             return False
         return False

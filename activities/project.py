@@ -83,8 +83,15 @@ class ProjectActivities:
     async def _run_in_thread(
         self, run_id: str, work: Callable[[], _T], threads: FairThreads = _WORKERS
     ) -> _T:
-        """Do what blocks beside the loop, in threads in which each run has its turn."""
-        async with Heartbeater():
+        """
+        Do what blocks beside the loop, in threads in which each run has its turn.
+
+        What the server has given up another attempt may have done, and its run has gone on since.
+        """
+        async with Heartbeater() as heartbeater:
+            if await heartbeater.is_given_up():
+                why = "nobody waits for it any more: its worker stood still meanwhile"
+                raise self._failure(why, FAILED)
             with self._translate_errors():
                 return await threads.run(run_id, work)
 

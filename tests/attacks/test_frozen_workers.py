@@ -11,18 +11,22 @@ import pytest
 from temporalio.client import AsyncActivityCancelledError, Client
 from temporalio.common import RawValue
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.kill_switch.switches import TemporalKillSwitch
+from holdfast.activities.project import ProjectActivities
 from holdfast.activities.tools import ToolActivities
+from holdfast.contracts.project import RestoreWorkspace
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.redaction import Redactor
+from holdfast.tools.workspaces import Workspaces
 from tests.activities.cable import plugged
 from tests.activities.test_secrets import BASIS, TOOLS, Board, Saying, saying
 from tests.activities.test_switches import names, switch
 from tests.asking import asked_by_run
-from tests.builders import an_invocation
+from tests.builders import FIRST, an_invocation
 
 
 class Clock:
@@ -105,7 +109,7 @@ async def call(name: str, folder: Path, server: Server, place: Saying, started: 
     return (await environment.run(activities.run_tool, [said])).status
 
 
-@pytest.mark.parametrize("refusal", [GONE, AsyncActivityCancelledError()])
+@pytest.mark.parametrize("refusal", [GONE, AWAY, AsyncActivityCancelledError()])
 async def test_who_wakes_begins_no_write_that_the_server_has_given_up(
     tmp_path: Path, refusal: Exception
 ) -> None:
@@ -117,12 +121,9 @@ async def test_who_wakes_begins_no_write_that_the_server_has_given_up(
     assert (place.calls, server.asked) == ([], 1)
 
 
-@pytest.mark.parametrize("refusal", [None, AWAY])
-async def test_a_write_begins_that_is_waited_for_whatever_the_clock_says(
-    tmp_path: Path, refusal: Exception | None
-) -> None:
+async def test_a_write_begins_that_is_waited_for_whatever_the_clock_says(tmp_path: Path) -> None:
     """A clock that is ahead keeps no worker from its work."""
-    place, server = saying("done"), Server(refusal)
+    place, server = saying("done"), Server(None)
     before = datetime.now(UTC) - timedelta(days=400)
 
     assert await call("put_back", tmp_path, server, place, before) == "ok"
@@ -135,3 +136,24 @@ async def test_nobody_is_asked_about_what_has_just_started(tmp_path: Path) -> No
 
     assert await call("put_back", tmp_path, server, place, datetime.now(UTC)) == "ok"
     assert (len(place.calls), server.asked) == (1, 0)
+
+
+async def test_no_workspace_is_restored_that_its_run_works_in(tmp_path: Path) -> None:
+    """Another attempt has restored it before, and its run has gone on since."""
+    workspaces, server = Workspaces(tmp_path / "home"), Server(GONE)
+    activities = ProjectActivities(workspaces, Redactor(frozenset))
+    asked = RestoreWorkspace(
+        run_id="run-1", first_execution_run_id=FIRST, digest=workspaces.snapshot(FIRST).digest
+    )
+    later = workspaces.ensure(FIRST) / "later.txt"
+    later.write_text("of a call behind the restoring", encoding="utf-8")
+    environment = ActivityEnvironment(client=cast("Client", server))
+    environment.info = dataclasses.replace(
+        asked_by_run(asked.run_id),
+        heartbeat_timeout=timedelta(seconds=4),
+        started_time=datetime.now(UTC) - timedelta(hours=1),
+    )
+
+    with pytest.raises(ApplicationError):
+        await environment.run(activities.restore_workspace, asked)
+    assert later.exists()
