@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -11,10 +11,12 @@ from typing import NamedTuple, Protocol
 import structlog
 from pydantic_core import PydanticSerializationError
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.authority.authorities import AuthorityFile
 from holdfast.activities.authority.basis import Basis
 from holdfast.activities.authority.refusals import Refusal, refuse_arguments
+from holdfast.activities.authority.verdicts import judge_messages
 from holdfast.activities.callers import (
     build_hand_back,
     find_calling_execution,
@@ -35,7 +37,6 @@ from holdfast.contracts.base import JsonObject, canonical_json, digest
 from holdfast.contracts.bounds import (
     MAX_CANONICAL_BYTES,
     MAX_DEFAULT_ARGUMENTS_BYTES,
-    MAX_REFUSAL_REASONS,
     MAX_RULING_QUOTE_CHARS,
     size,
 )
@@ -62,7 +63,7 @@ from holdfast.contracts.signals import Message
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
 from holdfast.policy.allowlists import may_repeat
-from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews, judge
+from holdfast.policy.approvals import find_key_claims, find_lapsed_reviews
 from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
 from holdfast.policy.rules import Policy
@@ -70,11 +71,9 @@ from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.signed_signals import judge_controls
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
 from holdfast.policy.undoing import matches_shown_undo
-from holdfast.run.limits import budget_extension
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import FairPlaces, FairThreads
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool
-from holdfast.tools.values.answers import after_answers
 from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
 
 MAX_INLINE_CALL_BYTES = 2_000
@@ -82,6 +81,9 @@ MAX_INLINE_CALL_BYTES = 2_000
 
 # More would only divide the same time, of one interpreter.
 _RULERS = FairThreads(2, "rule")
+
+MAX_LARGE_RULINGS = 20
+"""Local activities that wait for their turn there, of the hundred in which all is decided."""
 
 audit = structlog.get_logger()
 """What must stand there before the run goes on: a line that can't be written is an error."""
@@ -132,12 +134,27 @@ class PolicyActivities:
         self._switchboard = switchboard
         self._companions = Companions(registry, environment.policy)
         self._authorities = AuthorityFile(environment.policy.authorities)
+        self._large = FairPlaces(MAX_LARGE_RULINGS)
 
     @activity.defn
     async def authorize(self, asked: AuthorizeCalls) -> Rulings:
-        """Rule on each call: is the tool known, are the arguments valid, may it run."""
+        """
+        Rule on each call: is the tool known, are the arguments valid, may it run.
+
+        Raises ApplicationError where it would wait with many of the tenant's large calls.
+        """
         require_run_caller(asked.run_id)
         self._require_tools(asked)
+        with self._begin(asked) as free:
+            if not free:
+                raise ApplicationError("this worker rules on many large calls of this tenant")
+            return await self._rule_on_all(asked)
+
+    def _begin(self, asked: AuthorizeCalls) -> AbstractContextManager[bool]:
+        waits = activity.info().is_local and any(_is_large(asked, call) for call in asked.calls)
+        return self._large.take(asked.caller.tenant) if waits else nullcontext(enter_result=True)
+
+    async def _rule_on_all(self, asked: AuthorizeCalls) -> Rulings:
         execution, clock = find_calling_execution().id, Clock(asked.now)
         given = asked.approvals if asked.execution == execution else ()
         reviewed = (record for review in asked.reviews for record in review.approvals)
@@ -178,8 +195,7 @@ class PolicyActivities:
         if hearing.execution != execution:
             verdicts = tuple(map(_reject_after_reset, hearing.messages))
         else:
-            verdicts = budget_extension.after_extensions(hearing, judge(hearing, trust))
-            verdicts = _limit_reasons(after_answers(hearing, verdicts))
+            verdicts = await judge_messages(hearing, trust)
         return Verdicts(verdicts=verdicts, controls=controls, execution=execution)
 
     @activity.defn
@@ -364,14 +380,3 @@ def _scope(tool: Tool, values: JsonObject) -> str:
     scope = tool.contract.resource_scope
     named = values.get(scope.argument) if scope.argument is not None else None
     return f"{scope.kind}:{named}" if named is not None else scope.kind
-
-
-def _limit_reasons(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
-    """Leave out why, where so many are refused at once that nobody would read it."""
-    spelled, kept = 0, list[Verdict]()
-    for verdict in verdicts:
-        spelled += not verdict.accepted
-        many = not verdict.accepted and spelled > MAX_REFUSAL_REASONS
-        reason = f"refused: {verdict.code}" if many else verdict.reason
-        kept.append(verdict.model_copy(update={"reason": reason}))
-    return tuple(kept)

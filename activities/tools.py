@@ -28,7 +28,7 @@ from holdfast.contracts.tools import Risk
 from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.context import Admission, SpanLog
-from holdfast.tools.execution import Executor
+from holdfast.tools.execution import Executor, read_arguments
 from holdfast.tools.fair_threads import TENANT, FairThreads
 from holdfast.tools.large_json import look_through
 from holdfast.tools.redaction import Redactor
@@ -188,8 +188,8 @@ class ToolActivities:
         """
         if invocation.dry:
             raise _NotAdmitted("this run is dry: no tool runs")
-        if invocation.purpose in {"undo", "reconcile"} and (
-            tool.fill_defaults(invocation.arguments) != invocation.arguments
+        if invocation.purpose in {"undo", "reconcile"} and await read_arguments(
+            invocation, partial(_leaves_out, tool, invocation)
         ):
             raise _NotAdmitted("it takes more here than what was ruled on with its call")
         if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
@@ -221,6 +221,10 @@ class ToolActivities:
                 for other in self._registry.contracts()
             )
         )
+
+
+def _leaves_out(tool: Tool, invocation: ToolInvocation) -> bool:
+    return tool.fill_defaults(invocation.arguments) != invocation.arguments
 
 
 def _hear(

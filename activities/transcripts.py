@@ -2,11 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from threading import Lock
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from temporalio.worker import Interceptor, WorkflowInterceptorClassInput
 
+from holdfast.contracts.bounds import size
 from holdfast.contracts.errors import TranscriptMismatch
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.transcript import (
@@ -18,6 +20,7 @@ from holdfast.contracts.transcript import (
     TranscriptView,
 )
 from holdfast.run import context
+from holdfast.tools.large_json import MAX_INLINE_BYTES, READERS
 
 HOLD_TRANSCRIPT = "holdfast.hold_transcript"
 """What a workflow calls so that activities of its process find its transcript."""
@@ -117,7 +120,7 @@ class Transcripts:
         new = _select_whole(call) if place == call.base else None
         if new is None:
             new = await self._fetch_items(call, place)
-        if place.extend(new) != call.head:
+        if await _extend(place, new, call.run_id) != call.head:
             raise TranscriptMismatch(
                 f"turn {call.turn}: the transcript held here ends with another digest than the "
                 "run's; the next attempt asks the run"
@@ -159,6 +162,12 @@ class TranscriptInterceptor(Interceptor):
         if self._transcripts.keeps_any:
             theirs = cast("dict[str, HoldTranscript]", input.unsafe_extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
             theirs[HOLD_TRANSCRIPT] = self._transcripts.hold
+
+
+async def _extend(place: TranscriptDigest, new: _Items, run_id: str) -> TranscriptDigest:
+    """Return the place behind *new* items; where these are large beside the loop."""
+    extend = partial(place.extend, new)
+    return await READERS.run(run_id, extend) if size(new) > MAX_INLINE_BYTES else extend()
 
 
 def _select_whole(call: ModelCall) -> _Items | None:

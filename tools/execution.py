@@ -7,11 +7,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
-from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_JSON_BYTES, TOO_DEEP_JSON
+from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_JSON_BYTES, TOO_DEEP_JSON, size
 from holdfast.contracts.calls import ToolInvocation
-from holdfast.contracts.errors import ToolDenied
+from holdfast.contracts.errors import ToolDenied, ToolError
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.context import (
     Admission,
@@ -22,6 +22,7 @@ from holdfast.tools.context import (
     refuse_kept,
 )
 from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.process import Job, run_in_process
 from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
@@ -29,6 +30,14 @@ from holdfast.tools.tool import Tool
 
 PATIENCE = 2.0
 """Seconds that a call waits for a disk to say where its path leads."""
+
+# More would only divide the same time, of one interpreter.
+_READERS = FairThreads(2, "read-arguments")
+
+_TURN_SECONDS = 30.0
+"""So long a call waits for others whose arguments are read; nothing has begun by then."""
+
+Result = TypeVar("Result")
 
 
 class Executor(Protocol):
@@ -122,7 +131,8 @@ class WorkerExecutor:
         scope = tool.contract.resource_scope
         if scope.kind != "workspace" or scope.argument is None:
             return
-        named = str(tool.values(invocation.arguments).get(scope.argument))
+        read = partial(tool.values, invocation.arguments)
+        named = str((await read_arguments(invocation, read)).get(scope.argument))
         look = partial(_deny_outside_workspace, scope.argument, named, self._own, self._patience)
         try:
             async with asyncio.timeout(5 * self._patience):
@@ -172,6 +182,21 @@ def _find_file(place: Path) -> tuple[int, int] | Path:
     return found.st_dev, found.st_ino
 
 
+async def read_arguments(invocation: ToolInvocation, read: Callable[[], Result]) -> Result:
+    """
+    Read the arguments of a call, of which some take a second: in a thread where they are large.
+
+    Raises ToolError where the call has no turn, and whatever *read* raises.
+    """
+    if size(invocation.arguments) <= MAX_INLINE_BYTES:
+        return read()
+    try:
+        async with asyncio.timeout(_TURN_SECONDS):
+            return await _READERS.run(invocation.run_id, read)
+    except TimeoutError:
+        raise ToolError("rate_limited", "too many large calls are read; it didn't begin") from None
+
+
 async def execute(
     tool: Tool,
     invocation: ToolInvocation,
@@ -192,7 +217,8 @@ async def execute(
     if not tool.is_async:
         return await run_in_process(Job(tool, invocation, secret), limit, heartbeat, admit)
     context = ToolContext.of(invocation, secret, heartbeat, kept=kept)
-    values = tool.bind(invocation.arguments, context)
+    bind = partial(tool.bind, invocation.arguments, context)
+    values = await read_arguments(invocation, bind)
     function = cast(Callable[..., Awaitable[object]], tool.function)  # is_async says so
     await admit()
     async with time_limit(tool.contract.name, limit):

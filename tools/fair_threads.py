@@ -1,9 +1,10 @@
-"""Threads for work that is the longer the more somebody brings: each tenant has its turn."""
+"""Threads for what is the longer the more somebody brings, and places to wait: fair ones."""
 
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
@@ -71,6 +72,33 @@ class FairThreads:
             if runs:
                 self._waiting[tenant] = runs  # behind all others
         job()
+
+
+class FairPlaces:
+    """
+    A few of the hundred places in which a worker decides, for what waits there for its turn.
+
+    Of the tenants that have any each has the same share.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._taken = Counter[str]()
+
+    @contextmanager
+    def take(self, tenant: str) -> Generator[bool]:
+        """Have a place within the block; false where the tenant has its share already."""
+        taken = self._taken
+        if taken[tenant] >= max(1, self._places // len({tenant, *taken})):
+            yield False
+            return
+        taken[tenant] += 1
+        try:
+            yield True
+        finally:
+            taken[tenant] -= 1
+            if not taken[tenant]:
+                del taken[tenant]
 
 
 def _work(done: Future[Result], work: Callable[[], Result]) -> None:

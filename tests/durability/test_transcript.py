@@ -3,21 +3,25 @@
 import asyncio
 
 import pytest
+from pydantic import JsonValue
 from temporalio.client import WorkflowFailureError, WorkflowHistory
 from temporalio.common import RetryPolicy
 
 from holdfast import Budget, Risk, tool
 from holdfast.activities.transcripts import Transcripts
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.errors import TranscriptMismatch
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.transcript import (
     ReplyReference,
+    ToolTurn,
     TranscriptDigest,
     TranscriptItem,
     TranscriptPage,
     UserTurn,
 )
 from holdfast.testing import Reply, Script, ScriptTurn, call, say
+from tests.attacks.test_crumbs import turns as turns_of_others
 from tests.histories import names
 from tests.running import Runs
 from tests.sample import scripted
@@ -259,6 +263,19 @@ async def test_a_miss_asks_the_run_in_pages() -> None:
 
     assert await held.transcript(model_call(turns(7), base=5), "e1") == turns(7)
     assert reader.asked == [0, 2, 4, 6]
+
+
+async def test_large_results_are_digested_beside_the_loop() -> None:
+    """A worker that sees a turn of a megabyte for the first time goes on with all other runs."""
+    rows: list[JsonValue] = [[number] for number in range(100_000)]
+    result = ToolSuccess(call_id="c1", name="look", summary="rows", data=rows)
+    items: tuple[TranscriptItem, ...] = (*turns(1), ToolTurn(results=(result,)))
+    call = model_call(items, base=1)
+    held = Transcripts(Reader(items))
+    async with turns_of_others() as had:
+        assert await held.transcript(call, "e1") == items
+
+        assert had() >= 30
 
 
 async def test_what_history_has_is_left_by_the_run_or_asked_of_it() -> None:

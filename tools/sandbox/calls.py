@@ -7,6 +7,7 @@ from holdfast.contracts.errors import ToolDenied
 from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.egress.allowlists import matches_command, matches_host, parse_origin
 from holdfast.tools.egress.client import Egress
+from holdfast.tools.execution import read_arguments
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
 
@@ -27,7 +28,7 @@ class SandboxExecutor:
             raise ToolDenied(self._flaw, ("use a tool that needs no sandbox",))
         if (grant := invocation.grant) is None:
             raise ToolDenied("nothing was granted to this call", ("use another tool",))
-        _check(tool, invocation, grant)
+        await read_arguments(invocation, partial(_check, tool, invocation, grant))
         broker = partial(self._egress.ask, hosts=grant.hosts)
         return await self._sandbox.run(tool, invocation, heartbeat, broker, admit)
 
