@@ -180,8 +180,8 @@ class ToolActivities:
         nor one that fills in here what was never ruled on: a default of another release. Nor does
         who finds out: it would look for something else than was done.
 
-        Nor does a write begin that the server has given up: it may be known as not done by now, or
-        done by another worker.
+        Nor does a write begin that the server may have given up: it may be known as not done by
+        now, or done by another worker.
 
         A dry run has its calls answered before anybody rules on them; what comes as far as here
         begins all the same nothing.
@@ -194,8 +194,6 @@ class ToolActivities:
             raise _NotAdmitted("it takes more here than what was ruled on with its call")
         if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
             return
-        if not tool.contract.risk.changes_nothing and await heartbeater.is_given_up():
-            raise _NotAdmitted("nobody waits for it any more: its worker stood still meanwhile")
         try:
             switches = await self._switchboard.current()
         except HoldfastError as error:
@@ -209,6 +207,12 @@ class ToolActivities:
             raise _NotAdmitted(
                 describe_switch(switch),
                 ("go on without it", "tell the user what you would have done"),
+            )
+        # Last: whoever waited for the switches may have been given up meanwhile.
+        if not tool.contract.risk.changes_nothing and await heartbeater.is_given_up():
+            raise _NotAdmitted(
+                "nobody may wait for it any more: its worker stood still or was cut off meanwhile",
+                ("ask for it again later", "go on without it"),
             )
 
     def _makes_secrets(self, tool: Tool, invocation: ToolInvocation) -> bool:

@@ -19,6 +19,7 @@ from holdfast.activities.kill_switch.switches import TemporalKillSwitch
 from holdfast.activities.project import ProjectActivities
 from holdfast.activities.tools import ToolActivities
 from holdfast.contracts.project import RestoreWorkspace
+from holdfast.contracts.switches import Switch
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.workspaces import Workspaces
@@ -68,7 +69,7 @@ class Server:
     """What a server answers whose activity says that it is alive, and how often it was asked."""
 
     def __init__(self, refusal: Exception | None) -> None:
-        self._refusal = refusal
+        self.refusal = refusal
         self.asked = 0
 
     def get_async_activity_handle(self, *, task_token: bytes) -> "Server":
@@ -81,18 +82,29 @@ class Server:
     async def heartbeat(self, *_: object, rpc_timeout: timedelta) -> None:
         assert rpc_timeout
         self.asked += 1
-        if self._refusal is not None:
-            raise self._refusal
+        if self.refusal is not None:
+            raise self.refusal
 
 
 GONE = RPCError("no such activity", RPCStatusCode.NOT_FOUND, b"")
 AWAY = RPCError("nobody is there", RPCStatusCode.UNAVAILABLE, b"")
 
+TIMES_ADMITTED = 2
+"""Before anything is made ready for a call, and before it begins."""
 
-async def call(name: str, folder: Path, server: Server, place: Saying, started: datetime) -> str:
+
+async def call(
+    name: str,
+    folder: Path,
+    server: Server,
+    place: Saying,
+    started: datetime,
+    board: Board | None = None,
+) -> str:
     """Have a worker come to a call that the server says to have started then."""
     redactor = Redactor(frozenset)
-    activities = ToolActivities(TOOLS, place, FileArtifacts(folder), Board(), redactor, BASIS)
+    kept, switches = FileArtifacts(folder), board or Board()
+    activities = ToolActivities(TOOLS, place, kept, switches, redactor, BASIS)
     environment = ActivityEnvironment(client=cast("Client", server))
     environment.info = dataclasses.replace(
         asked_by_run(an_invocation().run_id),
@@ -113,7 +125,7 @@ async def call(name: str, folder: Path, server: Server, place: Saying, started: 
 async def test_who_wakes_begins_no_write_that_the_server_has_given_up(
     tmp_path: Path, refusal: Exception
 ) -> None:
-    """Others may have done it, or been told that it didn't happen."""
+    """Others may have done it, or been told that it didn't happen; so may they, unheard."""
     place, server = saying("done"), Server(refusal)
     before = datetime.now(UTC) - timedelta(hours=1)
 
@@ -127,7 +139,33 @@ async def test_a_write_begins_that_is_waited_for_whatever_the_clock_says(tmp_pat
     before = datetime.now(UTC) - timedelta(days=400)
 
     assert await call("put_back", tmp_path, server, place, before) == "ok"
-    assert (len(place.calls), server.asked) == (1, 2)
+    assert (len(place.calls), server.asked) == (1, TIMES_ADMITTED)
+
+
+class SlowBoard(Board):
+    """Says what is switched off when the server is back, which has given up meanwhile."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        self._server, self._asked = server, 0
+
+    async def current(self) -> tuple[Switch, ...]:
+        self._asked += 1
+        if self._asked == TIMES_ADMITTED:
+            self._server.refusal = GONE
+        return await super().current()
+
+
+async def test_a_write_that_is_given_up_while_it_waits_for_the_switches_never_begins(
+    tmp_path: Path,
+) -> None:
+    """A worker that was cut off hears of switches first, and then that nobody waits."""
+    place, server = saying("done"), Server(None)
+    before = datetime.now(UTC) - timedelta(hours=1)
+
+    said = await call("put_back", tmp_path, server, place, before, SlowBoard(server))
+
+    assert (said, place.calls) == ("denied", [])
 
 
 async def test_nobody_is_asked_about_what_has_just_started(tmp_path: Path) -> None:
