@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
 
@@ -35,6 +35,7 @@ from holdfast.guardrails.definition import (
 from holdfast.tools.context import SpanLog
 from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.redaction import Redactor
+from holdfast.tools.sharing.quota import TenantQuota
 
 FAILED = "GuardrailFailed"
 
@@ -61,7 +62,7 @@ class GuardrailActivities:
         self._functions = functions(guardrails)
         self._holders = holders
         self._redactor = redactor
-        self._long_looks = _LongLooks()
+        self._long_looks = TenantQuota(MAX_LONG_LOOKS)
 
     async def run(self, asked: RunGuardrails) -> GuardrailVerdicts:
         """
@@ -78,7 +79,11 @@ class GuardrailActivities:
         spans = SpanLog()
         context = GuardrailContext.of(asked, self._holders, spans.add)
         late = ApplicationError("no answer in time", type=FAILED)
-        with self._long_looks.begin(asked):
+        with self._begin(asked) as free:
+            if not free:
+                raise build_hand_back(
+                    "this worker looks at many long texts of this tenant already"
+                )
             async with Heartbeater(), time_limit(late):
                 found = await self._look(looking, asked, context)
         answer = GuardrailVerdicts(verdicts=_fit_into_payload(found), spans=spans.kept)
@@ -86,6 +91,11 @@ class GuardrailActivities:
             why = f"{len(found):,} verdicts have {has:,} bytes: too many to be sent at once"
             raise ApplicationError(why, type=PayloadTooLarge.__name__, non_retryable=True)
         return answer
+
+    def _begin(self, asked: RunGuardrails) -> AbstractContextManager[bool]:
+        """Have a place for a long text within a workflow task, if the tenant has one left."""
+        waits = activity.info().is_local and bounds.size(asked.subjects) > _LONG_BYTES
+        return self._long_looks.take(asked.tenant) if waits else nullcontext(enter_result=True)
 
     async def _look(
         self,
@@ -144,34 +154,6 @@ class GuardrailActivities:
     def _clear(self, words: str, most: int) -> str:
         """Return as much of some words as is told; nobody looks at what they quote beyond it."""
         return clip_chars(self._redactor.part(words, most + 1).text, most)
-
-
-class _LongLooks:
-    """
-    How many long texts of each tenant are looked at within workflow tasks.
-
-    Each waits for its turn in a place that others need for whatever they decide.
-    """
-
-    def __init__(self) -> None:
-        self._looking = Counter[str]()
-
-    @contextlib.contextmanager
-    def begin(self, asked: RunGuardrails) -> Generator[None]:
-        """Look within the block; raises ApplicationError where the tenant looks at its share."""
-        if not activity.info().is_local or bounds.size(asked.subjects) <= _LONG_BYTES:
-            yield
-            return
-        tenant, looking = asked.tenant, self._looking
-        if looking[tenant] >= max(1, MAX_LONG_LOOKS // len({tenant, *looking})):
-            raise build_hand_back("this worker looks at many long texts of this tenant already")
-        looking[tenant] += 1
-        try:
-            yield
-        finally:
-            looking[tenant] -= 1
-            if not looking[tenant]:
-                del looking[tenant]
 
 
 def _fit_into_payload(found: list[GuardrailVerdict]) -> tuple[GuardrailVerdict, ...]:

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
+from math import inf
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -71,8 +72,10 @@ from holdfast.policy.signatures import KeyClaim
 from holdfast.policy.signed_signals import judge_controls
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
 from holdfast.policy.undoing import matches_shown_undo
-from holdfast.tools.fair_threads import FairPlaces, FairThreads
+from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.registry import ToolRegistry
+from holdfast.tools.sharing.quota import TenantQuota
 from holdfast.tools.tool import Tool
 from holdfast.tools.values.filling import TOO_MUCH_LEFT_OUT
 
@@ -83,7 +86,10 @@ MAX_INLINE_CALL_BYTES = 2_000
 _RULERS = FairThreads(2, "rule")
 
 MAX_LARGE_RULINGS = 20
-"""Local activities that wait for their turn there, of the hundred in which all is decided."""
+"""
+Local activities that wait for their turn there, of the hundred in which all is decided, each for
+calls of more than 10 kB: a hundred with smaller ones have had theirs within a second.
+"""
 
 audit = structlog.get_logger()
 """What must stand there before the run goes on: a line that can't be written is an error."""
@@ -134,7 +140,7 @@ class PolicyActivities:
         self._switchboard = switchboard
         self._companions = Companions(registry, environment.policy)
         self._authorities = AuthorityFile(environment.policy.authorities)
-        self._large = FairPlaces(MAX_LARGE_RULINGS)
+        self._large = TenantQuota(MAX_LARGE_RULINGS)
 
     @activity.defn
     async def authorize(self, asked: AuthorizeCalls) -> Rulings:
@@ -151,7 +157,8 @@ class PolicyActivities:
             return await self._rule_on_all(asked)
 
     def _begin(self, asked: AuthorizeCalls) -> AbstractContextManager[bool]:
-        waits = activity.info().is_local and any(_is_large(asked, call) for call in asked.calls)
+        large = (call for call in asked.calls if _measure(asked, call) > MAX_INLINE_BYTES)
+        waits = activity.info().is_local and any(large)
         return self._large.take(asked.caller.tenant) if waits else nullcontext(enter_result=True)
 
     async def _rule_on_all(self, asked: AuthorizeCalls) -> Rulings:
@@ -240,7 +247,7 @@ class PolicyActivities:
     ) -> Ruling:
         """Rule on a call; on a large one beside the loop, where each tenant has its turn."""
         rule = partial(self._rule_or_refuse, asked, call, known)
-        if _is_large(asked, call):
+        if _measure(asked, call) > MAX_INLINE_CALL_BYTES:
             return await _RULERS.run(asked.caller.tenant, rule)
         return rule()
 
@@ -347,11 +354,12 @@ class PolicyActivities:
                 return None
 
 
-def _is_large(asked: AuthorizeCalls, call: AnyCall) -> bool:
-    """Whether to rule on a call may take long: it is read, compared and written several times."""
-    with suppress(PydanticSerializationError):
-        return size((call, asked.filled.get(call.call_id))) > MAX_INLINE_CALL_BYTES
-    return True
+def _measure(asked: AuthorizeCalls, call: AnyCall) -> float:
+    """Return the bytes of a call, which is read, compared and written several times."""
+    try:
+        return size((call, asked.filled.get(call.call_id)))
+    except PydanticSerializationError:
+        return inf
 
 
 def _reject_after_reset(message: Message) -> Verdict:

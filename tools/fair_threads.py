@@ -1,10 +1,9 @@
-"""Threads for what is the longer the more somebody brings, and places to wait: fair ones."""
+"""Threads for work that is the longer the more somebody brings: each tenant has its turn."""
 
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
@@ -22,8 +21,8 @@ class FairThreads:
     A few threads of their own: whoever keeps those of the loop busy keeps nothing here waiting.
 
     Of the tenants that wait, each has its turn, and of a tenant each run, however much one of
-    them asks for. What is given up
-    before its turn is never begun, nor kept: threads may hang as long as a mount does.
+    them asks for. What is given up before its turn is never begun, nor kept: threads may hang as
+    long as a mount does.
     """
 
     def __init__(self, threads: int, name: str) -> None:
@@ -72,33 +71,6 @@ class FairThreads:
             if runs:
                 self._waiting[tenant] = runs  # behind all others
         job()
-
-
-class FairPlaces:
-    """
-    A few of the hundred places in which a worker decides, for what waits there for its turn.
-
-    Of the tenants that have any each has the same share.
-    """
-
-    def __init__(self, places: int) -> None:
-        self._places = places
-        self._taken = Counter[str]()
-
-    @contextmanager
-    def take(self, tenant: str) -> Generator[bool]:
-        """Have a place within the block; false where the tenant has its share already."""
-        taken = self._taken
-        if taken[tenant] >= max(1, self._places // len({tenant, *taken})):
-            yield False
-            return
-        taken[tenant] += 1
-        try:
-            yield True
-        finally:
-            taken[tenant] -= 1
-            if not taken[tenant]:
-                del taken[tenant]
 
 
 def _work(done: Future[Result], work: Callable[[], Result]) -> None:

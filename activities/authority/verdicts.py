@@ -9,14 +9,15 @@ from holdfast.contracts.bounds import MAX_REFUSAL_REASONS, size
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
 from holdfast.run.limits import budget_extension
-from holdfast.tools.fair_threads import FairPlaces, FairThreads
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import MAX_INLINE_BYTES
+from holdfast.tools.sharing.quota import TenantQuota
 from holdfast.tools.values.answers import after_answers
 
 # More would only divide the same time, of one interpreter.
 _JUDGES = FairThreads(2, "judge")
 
-_PLACES = FairPlaces(20)
+_PLACES = TenantQuota(20)
 """Local activities that wait for their turn there, of the hundred in which all is decided."""
 
 

@@ -123,7 +123,7 @@ async def test_each_tenant_has_its_turn() -> None:
 async def test_beyond_its_share_a_tenants_large_calls_are_left_for_later() -> None:
     """They wait without a place where others are decided about, of which these keep theirs."""
     everybody_waits.clear()
-    worker, call = policy_activities(), a_call("sign", name="acme-0", text="a" * 2 * LARGE)
+    worker, call = policy_activities(), a_call("sign", name="acme-0", text="a" * 6 * LARGE)
     asked = [
         asyncio.create_task(authorized(call, worker=worker)) for _ in range(MAX_LARGE_RULINGS + 1)
     ]
@@ -137,6 +137,16 @@ async def test_beyond_its_share_a_tenants_large_calls_are_left_for_later() -> No
     assert [one for one in ends if isinstance(one, ApplicationError)] == ends[MAX_LARGE_RULINGS:]
     assert isinstance((await others).rulings[0], Decided)
     assert isinstance((await authorized(call, worker=worker)).rulings[0], Decided)
+
+
+async def test_calls_that_others_hardly_wait_for_take_no_share() -> None:
+    """Whoever edits files in many runs has all of them ruled on at once."""
+    everybody_waits.set()
+    worker, call = policy_activities(), a_call("sign", name="acme-0", text="a" * 2 * LARGE)
+    asked = (authorized(call, worker=worker) for _ in range(2 * MAX_LARGE_RULINGS))
+
+    for answer in await asyncio.gather(*asked):
+        assert isinstance(answer.rulings[0], Decided)
 
 
 async def test_large_answers_are_judged_beside_the_loop() -> None:
