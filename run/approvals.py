@@ -272,13 +272,18 @@ def open_review(
 def after_decision(
     state: RunState, message: ApprovalSignal, verdict: Verdict, request: Review, now: datetime
 ) -> RunState:
-    """Take a decision: go on with what was approved, and without what was rejected."""
+    """
+    Take a decision: go on with what was approved, and without what was rejected.
+
+    Who takes it hides what was rejected: of many decisions at once, all together.
+    """
     if message.decision == "reject":
         by = verdict.approver or message.approver
         watched = state.brief.words_watched
         said = describe_rejection(by, message.reason, watched=watched)
         state = requests.close_request(state, request, "rejected", now)
-        return after_refusal(_count_votes(state, request, against=1), request, said, now, by=by)
+        state = _count_votes(state, request, against=1)
+        return go_on_without(state, request, said, now, by=by)
     request = with_approval(request, message, verdict, now)
     if len(request.approvals) < request.count:
         return requests.replace_request(state, request)
@@ -300,7 +305,15 @@ def _releases_calls(request: Review) -> bool:
 def after_refusal(
     state: RunState, request: Review, why: str, now: datetime, *, by: str = ""
 ) -> RunState:
-    """Do without what somebody refused (*by* whom), or nobody approved in time."""
+    """Hide what somebody refused (*by* whom), and do without it."""
+    state = hiding.hide_review_subjects(state, () if request.call_id else (request,))
+    return go_on_without(state, request, why, now, by=by)
+
+
+def go_on_without(
+    state: RunState, request: Review, why: str, now: datetime, *, by: str = ""
+) -> RunState:
+    """Do without what somebody refused (*by* whom), or nobody approved in time; it is hidden."""
     if request.call_id:
         call = requests.find_call(state, request.call_id)
         failure = tool_results.build_review_denial(
@@ -311,7 +324,6 @@ def after_refusal(
         rejection = Rejection(by=by, words=why) if by else None
         verdict = _build_rejection_verdict(request, "" if by else why)
         layer = gates.find_spec(state, verdict.guardrail).layer
-        state = hiding.hide_subjects(state, (request.subject,))
         if layer in {"output", "post_action"} or state.answering.tripped is not None:
             return answers.withhold(state, verdict, rejection)
     reason = WITHHELD if request.quotes else request.reason

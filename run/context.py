@@ -310,14 +310,18 @@ def find_hidden_places(
 
     What a project says is taken away by a part of its own alone.
     """
-    places = (
+    parts = [
         range(_align_to_turn(items, span.begin), _align_to_turn(items, span.end)) for span in spans
-    )
+    ]
+    alone = {part.start for part in parts if len(part) == 1}
+    hidden, end = set[int](), 0
+    for part in sorted(parts, key=lambda one: one.start):  # many may reach to the same end
+        hidden.update(range(max(part.start, end), part.stop))
+        end = max(end, part.stop)
     return frozenset(
         place
-        for part in places
-        for place in part
-        if not _is_permanent(items[place]) or (len(part) == 1 and is_of_project(items[place]))
+        for place in hidden
+        if not _is_permanent(items[place]) or (place in alone and is_of_project(items[place]))
     )
 
 

@@ -83,15 +83,19 @@ def find_texts(state: RunState, spec: GuardrailSpec, wanted: Iterable[str]) -> M
     return found
 
 
-def text_of_call(state: RunState, call_id: str) -> str:
-    """Return a call that ran, with what a guardrail looked at of its result."""
-    turns = (item for item in state.conversation.items if isinstance(item, AssistantTurn))
-    asked = next(call for turn in turns for call in turn.calls if call.call_id == call_id)
-    closed = (item for item in state.conversation.items if isinstance(item, ToolTurn))
-    turn, result = next(
-        (turn, one) for turn in closed for one in turn.results if one.call_id == call_id
-    )
-    return f"{render_call(turn.restore_arguments(asked))}\n{_render_result(result)}"
+def find_call_texts(state: RunState, wanted: Iterable[str]) -> Mapping[str, str]:
+    """Return calls that ran, by their ids, with what a guardrail looked at of their results."""
+    missing, asked, found = set(wanted), dict[str, AnyCall](), dict[str, str]()
+    for item in state.conversation.items if missing else ():
+        if isinstance(item, AssistantTurn):
+            asked.update((one.call_id, one) for one in item.calls if one.call_id in missing)
+        if isinstance(item, ToolTurn):
+            for one in item.results:
+                if one.call_id in missing and one.call_id in asked:
+                    missing.remove(one.call_id)
+                    call = item.restore_arguments(asked[one.call_id])
+                    found[one.call_id] = f"{render_call(call)}\n{_render_result(one)}"
+    return found
 
 
 def select_call_checks(state: RunState, batch: Iterable[CallState]) -> tuple[GuardrailCheck, ...]:

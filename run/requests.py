@@ -173,10 +173,12 @@ def close_request(
     told: tuple[JournalEvent, ...] = ()
     if outcome in {"expired", "withdrawn"}:
         told = (RequestClosed(request_id=request.request_id, outcome=outcome, at=now),)
+    waiting = state.oversight.requests
+    # Mostly it is the first of all that wait, and there may be thousands.
+    places = (at for at, one in enumerate(waiting) if one.request_id == request.request_id)
+    place = next(places, len(waiting))
     return state.with_(journal=state.journal + told).with_oversight(
-        requests=tuple(
-            other for other in state.oversight.requests if other.request_id != request.request_id
-        ),
+        requests=(*waiting[:place], *waiting[place + 1 :]),
         closed=(*state.oversight.closed, done)[-KEEP_LAST_CLOSED:],
     )
 
@@ -187,7 +189,7 @@ def withdraw_requests(state: RunState, now: datetime) -> RunState:
 
     What guardrails had asked about nobody has let pass, and no later message reads it.
     """
-    state = hiding.hide_review_subjects(state)
+    state = hiding.hide_review_subjects(state, state.oversight.requests)
     for request in state.oversight.requests:
         state = close_request(state, request, "withdrawn", now)
     return state

@@ -23,7 +23,7 @@ from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, drop_candidate, halt
 
 _Texts: TypeAlias = Mapping[tuple[str, str], str]
-"""What guardrails looked at, by their names and the digests of it."""
+"""What guardrails looked at, by their names and the digests of it; calls by their ids alone."""
 
 STRICTNESS: tuple[OnTrip, ...] = ("block", "deny", "retry", "ask", "warn")
 """Where several tripped, the first of these counts: what a person approves is one objection."""
@@ -70,11 +70,12 @@ def apply_approvals(
     state: RunState, verdicts: Iterable[GuardrailVerdict]
 ) -> tuple[GuardrailVerdict, ...]:
     """Let what only asks trip no more where people said yes to it: a wait doesn't undo that."""
+    reviewed = frozenset(state.oversight.reviewed)
     return tuple(
         one.without_tripwire()
         if one.tripwire_triggered
         and _on_trip(state, one) == "ask"
-        and approvals.objection(state, one) in state.oversight.reviewed
+        and approvals.objection(state, one) in reviewed
         else one
         for one in verdicts
     )
@@ -102,15 +103,19 @@ def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: dat
 
 def _find_texts(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> _Texts:
     """Return what goes into the model and people are asked about: there may be thousands."""
-    wanted = defaultdict[str, list[str]](list)
+    wanted, calls = defaultdict[str, list[str]](list), list[str]()
     for one in verdicts:
-        if not one.call_id:
+        if one.call_id:
+            calls.append(one.call_id)
+        else:
             wanted[one.guardrail].append(one.subject)
-    return {
+    texts = {
         (name, what): text
         for name, subjects in wanted.items()
         for what, text in gates.find_texts(state, gates.find_spec(state, name), subjects).items()
     }
+    ran = gates.find_call_texts(state, calls)
+    return {**texts, **{("", call_id): text for call_id, text in ran.items()}}
 
 
 def after_calls(
@@ -335,7 +340,7 @@ def _open_review(
         call = requests.find_call(state, verdict.call_id).call
         text = render_call(call)
     elif verdict.call_id:
-        text = gates.text_of_call(state, verdict.call_id)
+        text = texts["", verdict.call_id]
     elif state.answering.candidate is not None:
         text = state.answering.candidate.text
     else:

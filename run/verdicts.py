@@ -1,5 +1,6 @@
 """What waits for people: opening requests, taking decisions, letting them expire. Pure."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from holdfast.contracts.approvals import (
@@ -24,6 +25,7 @@ from holdfast.contracts.signals import (
 )
 from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, escalations, requests, tool_results
+from holdfast.run.sessions import hiding
 from holdfast.run.summaries import find_sender
 from holdfast.run.transcript import halt
 
@@ -37,7 +39,35 @@ KEEP_LAST_REFUSALS = 20
 """How many refused messages the state keeps; history has them all."""
 
 
+def after_verdicts(
+    state: RunState, judged: Iterable[tuple[Message, Verdict]], now: datetime
+) -> tuple[RunState, tuple[MessageOutcome, ...]]:
+    """
+    Let messages take effect that were judged together: what one changes counts for the next.
+
+    What was rejected is hidden together, behind all: each time the whole transcript is read.
+    """
+    rejected: list[Request] = []
+    outcomes: list[MessageOutcome] = []
+    for message, verdict in judged:
+        request = requests.find(state, message.request_id)
+        state, outcome = _after_verdict(state, message, verdict, now)
+        rejects = isinstance(message, ApprovalSignal) and message.decision == "reject"
+        if rejects and outcome.accepted and isinstance(request, Review) and not request.call_id:
+            rejected.append(request)
+        outcomes.append(outcome)
+    return hiding.hide_review_subjects(state, rejected), tuple(outcomes)
+
+
 def after_verdict(
+    state: RunState, message: Message, verdict: Verdict, now: datetime
+) -> tuple[RunState, MessageOutcome]:
+    """Let one message take effect."""
+    state, (outcome,) = after_verdicts(state, ((message, verdict),), now)
+    return state, outcome
+
+
+def _after_verdict(
     state: RunState, message: Message, verdict: Verdict, now: datetime
 ) -> tuple[RunState, MessageOutcome]:
     """
@@ -98,14 +128,16 @@ def after_timeout(state: RunState, now: datetime) -> RunState:
 
 def expire_requests(state: RunState, now: datetime) -> RunState:
     """Close what nobody decided in time: calls are denied, an escalated run stops."""
-    for request in state.oversight.requests:
-        if request.expires_at > now:
-            continue
+    late = tuple(one for one in state.oversight.requests if one.expires_at <= now)
+    # Whatever ends the run between them has the others hidden, too.
+    asked = (one for one in late if isinstance(one, Review) and not one.call_id)
+    state = hiding.hide_review_subjects(state, asked)
+    for request in late:
         state = requests.close_request(state, request, "expired", now)
         if isinstance(request, Escalation):
             return halt(state, escalations.build_stop(request, "nobody resolved it in time"), now)
         if isinstance(request, Review):
-            state = approvals.after_refusal(state, request, "nobody decided in time", now)
+            state = approvals.go_on_without(state, request, "nobody decided in time", now)
             if state.outcome is not None:
                 return state
             continue

@@ -18,6 +18,9 @@ from holdfast.run.texts.requests import describe
 FIELDS = "fields"
 """Where a record of `logging` has them, its event among them."""
 
+MAX_LOGGED_REQUESTS = 50
+"""So many requests a line of the log names."""
+
 _QUOTING = {"why", "reason"}
 """Fields that may quote anybody: those of a regulated run stand in no log."""
 
@@ -90,10 +93,11 @@ def log_control(state: RunState, verdict: ControlVerdict) -> None:
 
 def describe_wait(state: RunState) -> str:
     """Say what a run at rest waits for."""
-    if state.brief.regulated:
-        waits = list(map(label_request, state.oversight.requests))
-    else:
-        waits = _describe_requests(state.oversight.requests)
+    waiting = state.oversight.requests
+    told = waiting[:MAX_LOGGED_REQUESTS]
+    waits = list(map(label_request, told)) if state.brief.regulated else _describe_requests(told)
+    if (left := len(waiting) - MAX_LOGGED_REQUESTS) > 0:
+        waits.append(f"{left:,} more")
     return ", ".join([*waits, "resume"] if state.suspended else waits)
 
 

@@ -9,7 +9,7 @@ send it.
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.run import AgentSnapshot, RunMetadata
-from holdfast.contracts.texts import shorten
+from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 
 
 def find_objections(agent: AgentSnapshot) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def find_receiver_objection(brief: RunMetadata, receiver: AgentSnapshot) -> str:
 
 def label_requests(requests: tuple[Request, ...]) -> str:
     """Write on one line which requests wait, and no word of them."""
-    return shorten("; ".join(map(label_request, requests)))
+    return shorten("; ".join(map(label_request, requests[:MAX_LINE_CHARS])))
 
 
 def label_request(request: Request) -> str:

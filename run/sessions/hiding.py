@@ -7,9 +7,9 @@ may try again: that begins with an agent for whom these guardrails don't look.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
-from holdfast.contracts.approvals import Review
+from holdfast.contracts.approvals import Request, Review
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import ItemRange, ToolTurn
@@ -65,9 +65,9 @@ def hide_tripwires(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> Run
     )
 
 
-def hide_review_subjects(state: RunState) -> RunState:
-    """Hide what people are asked about because of guardrails: nobody has let it pass."""
-    asked = (one.subject for one in state.oversight.requests if isinstance(one, Review))
+def hide_review_subjects(state: RunState, reviews: Iterable[Request]) -> RunState:
+    """Hide what people were asked about because of guardrails, and nobody has let pass."""
+    asked = (one.subject for one in reviews if isinstance(one, Review))
     return hide_subjects(state, [one for one in asked if one.startswith(gates.GUARDRAIL_PREFIX)])
 
 
@@ -75,13 +75,14 @@ def lacks_review_subject(state: RunState) -> bool:
     """Whether people are asked about what goes into the model, and it isn't there as it was."""
     if state.answering.candidate is not None:
         return False
-    return any(
-        isinstance(one, Review)
+    asked = {
+        one.subject
+        for one in state.oversight.requests
+        if isinstance(one, Review)
         and one.subject.startswith(gates.GUARDRAIL_PREFIX)
         and not one.call_id
-        and next(_find_turns(state, (one.subject,)), None) is None
-        for one in state.oversight.requests
-    )
+    }
+    return len({subject for _, subject in _find_subjects(state, asked)}) < len(asked)
 
 
 def hide_unseen_items(state: RunState) -> RunState:
@@ -92,7 +93,7 @@ def hide_unseen_items(state: RunState) -> RunState:
     """
     if not was_handed_over(state):
         return state
-    state = hide_what_was_given_up(hide_review_subjects(state))
+    state = hide_what_was_given_up(hide_review_subjects(state, state.oversight.requests))
     unseen = find_unseen(state)
     return state if unseen is None else hide_from(state, unseen)
 
@@ -142,29 +143,40 @@ def advance_watch(
     return state.with_guarding(watched=find_looked_end(state, checks, verdicts, end))
 
 
-def _find_turns(state: RunState, subjects: Iterable[str]) -> Iterator[int]:
+def _find_turns(state: RunState, subjects: Iterable[str]) -> Iterable[int]:
     """
-    Yield where the turns begin that guardrails looked at; none for what is no turn.
+    Return where the turns begin that guardrails looked at; none for what is no turn.
 
     The same may stand there twice, as what a project says in a session that opened again.
     """
-    wanted = defaultdict[str, set[str]](set)
-    for name, what in map(gates.split_subject, subjects):
-        wanted[name].add(what)
+    return dict.fromkeys(place for place, _ in _find_subjects(state, subjects))
+
+
+def _find_subjects(state: RunState, subjects: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield them with what was looked at: there may be thousands, and each turn is read once."""
+    wanted = defaultdict[str, dict[str, str]](dict)
+    for subject in subjects:
+        name, what = gates.split_subject(subject)
+        wanted[name][what] = subject
     for name, about in wanted.items():
-        yield from _find_read_turns(state, gates.find_spec(state, name), about)
+        for place, what in _read_turns(state, gates.find_spec(state, name)):
+            if what in about:
+                yield place, about[what]
 
 
-def _find_read_turns(state: RunState, spec: GuardrailSpec, about: Container[str]) -> Iterator[int]:
+def _read_turns(state: RunState, spec: GuardrailSpec) -> Iterator[tuple[int, str]]:
+    """Yield all that a guardrail looks at of what is shown: its turn, and the digest of it."""
     if spec.layer not in {"input", "post_action"}:
         return
     said = state.conversation
     hidden = context.find_hidden_places(said.items, said.hidden)
     for place, item in enumerate(said.items):
+        if place in hidden:
+            continue
         begin = place - 1 if isinstance(item, ToolTurn) else place
         if spec.layer == "input":
             read = tuple(gates.select_input_subjects(state, spec, (item,)))
         else:
             read = gates.build_done_subjects(said.items[begin : place + 1])
-        if place not in hidden and any(gates.digest_subject(one) in about for one in read):
-            yield begin
+        for one in read:
+            yield begin, gates.digest_subject(one)

@@ -14,7 +14,7 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.patterns import Pattern
-from holdfast.contracts.texts import escape_invisible, one_line, shorten
+from holdfast.contracts.texts import MAX_LINE_CHARS, escape_invisible, one_line, shorten
 from holdfast.run.summaries import escape_markdown, render_code
 from holdfast.run.texts.details import (
     describe_conditions,
@@ -28,6 +28,9 @@ from holdfast.run.texts.details import (
     stack_values,
 )
 from holdfast.tools.values.answers import describe_fitting
+
+MAX_DETAILED_REQUESTS = 50
+"""So many requests are shown beside a run."""
 
 _DIGEST_CHARS = 64
 _DIGEST_PREFIX_CHARS = 16
@@ -98,7 +101,8 @@ def requests_line(requests: tuple[Request, ...]) -> str:
     Nothing but the end of a request has a semicolon: whoever reads the line could take what a
     model asks or a tool says for another request.
     """
-    parts = (request_line(request).replace(";", ",") for request in requests)
+    shown = requests[:MAX_LINE_CHARS]  # each has a character at least
+    parts = (request_line(request).replace(";", ",") for request in shown)
     return shorten("; ".join(parts))
 
 
@@ -113,7 +117,8 @@ def run_details(summary: str, requests: tuple[Request, ...], *, regulated: bool 
     """
     Write what a run is and waits for, as the Markdown that the UI shows as current details.
 
-    Of a *regulated* one no request is quoted.
+    Of a *regulated* one no request is quoted. Of very many the first are shown: it is written anew
+    whenever that changes.
     """
     shown = escape_markdown(summary)
     if not requests:
@@ -124,8 +129,10 @@ def run_details(summary: str, requests: tuple[Request, ...], *, regulated: bool 
             f"{f'{request.kind}.' if regulated else describe(request).markdown} "
             f"Until {request.expires_at:%Y-%m-%d %H:%M} UTC."
         )
-        for request in requests
+        for request in requests[:MAX_DETAILED_REQUESTS]
     ]
+    if (left := len(requests) - MAX_DETAILED_REQUESTS) > 0:
+        lines.append(f"- and {left:,} more")
     return f"{shown}\n\n**Waits for a person**\n\n" + "\n".join(lines)
 
 

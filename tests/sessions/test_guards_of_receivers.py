@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Agent, App, Handoff, Risk, tool
-from holdfast.contracts.approvals import Review
+from holdfast.contracts.approvals import Review, Verdict
 from holdfast.contracts.control import Compensation
 from holdfast.contracts.guardrails import GuardrailVerdict, Layer, Mode, OnTrip
 from holdfast.contracts.run import RunResult
@@ -23,18 +23,20 @@ from holdfast.guardrails import (
     passed,
     tripped,
 )
-from holdfast.run import approvals, gates, tripwires
+from holdfast.run import approvals, gates, steps, tripwires, verdicts
 from holdfast.run.context import leave_hidden
 from holdfast.run.sessions.messages import accept_message, end_message, take_message
 from holdfast.run.sessions.opening import start_session
+from holdfast.run.texts.requests import MAX_DETAILED_REQUESTS, requests_line, run_details
 from holdfast.run.transcript import append_items, halt
 from holdfast.testing import Reply, ScriptTurn, call, say
-from tests.builders import IDS, NOW, a_call, a_success
+from tests.builders import IDS, NOW, a_call, a_success, an_approval
 from tests.counting import count_calls
 from tests.memory.runs import MemoryRun, MemoryRuns
 from tests.sample import IMPATIENT
 
 ALL = ("goal", "results", "words")
+ENOUGH = Stop.because(StopReason.TOLD_TO_STOP, "enough")
 
 
 @tool(risk=Risk.READ_ONLY)
@@ -234,11 +236,10 @@ def test_what_people_reject_is_hidden_as_what_was_blocked() -> None:
 
 def test_all_that_nobody_looked_at_is_looked_at_with_the_next_message() -> None:
     """But for the message that was stopped; and no guardrail looks twice at what has passed."""
-    stop = Stop.because(StopReason.TOLD_TO_STOP, "enough")
-    state = begin(end_message(halt(taken_over(done("input")), stop, NOW), NOW), "now go on")
+    state = begin(end_message(halt(taken_over(done("input")), ENOUGH, NOW), NOW), "now go on")
     [check] = gates.select_blocking_checks(state)
     passes = state.with_guarding(guarded=len(state.conversation.items))
-    later = begin(end_message(halt(passes, stop, NOW), NOW), "and again")
+    later = begin(end_message(halt(passes, ENOUGH, NOW), NOW), "and again")
     [once] = gates.select_blocking_checks(later)
 
     assert [one.kind for one in check.subjects] == ["goal", "goal", "results", "goal"]
@@ -259,3 +260,71 @@ def test_however_many_people_are_asked_about_that_takes_linear_work() -> None:
         return work
 
     assert ask(200) < 3 * ask(100)
+
+
+def asked_about(count: int) -> RunState:
+    """A session whose people are asked about so many calls, each of a turn of its own."""
+    calls = [a_call("fetch", f"k{number}", page="p") for number in range(count)]
+    turns = (
+        item
+        for one in calls
+        for item in (
+            AssistantTurn(model="scripted:desk", calls=(one,)),
+            ToolTurn(results=(a_success(one, "VIRUS"),)),
+        )
+    )
+    state = append_items(taken_over(done("post_action", "ask")), *turns)
+    asked = tripwires.after_turn(state, tripped_in_all(state), NOW)
+    assert len(asked.oversight.requests) == count + 1  # and that of before
+    return asked
+
+
+def reject_all(state: RunState) -> RunState:
+    """Reject all that people are asked about at once."""
+    accepted = Verdict(accepted=True, request_id="", reason="yes", code="accepted", approver="eve")
+    asked = [one.request_id for one in reversed(state.oversight.requests)]
+    said = [an_approval(name, decision="reject", approver="eve") for name in asked]
+    after, _ = verdicts.after_verdicts(state, [(one, accepted) for one in said], NOW)
+    assert not after.oversight.requests
+    return after
+
+
+def let_all_expire(state: RunState) -> RunState:
+    """Have nobody decide in time."""
+    return verdicts.expire_requests(state, max(one.expires_at for one in state.oversight.requests))
+
+
+def flood(state: RunState) -> object:
+    """Have the run go on in a new execution, because very many signals came."""
+    return steps.next_step(state, NOW, flooded=True)
+
+
+def stop(state: RunState) -> RunState:
+    """Have a person stop it."""
+    return halt(state, ENOUGH, NOW)
+
+
+@pytest.mark.parametrize("act", [flood, reject_all, let_all_expire, stop])
+def test_however_many_people_are_asked_about_what_follows_takes_linear_work(
+    act: Callable[[RunState], object],
+) -> None:
+    """A workflow task that takes too long is tried for ever, and the run stands still."""
+    few, many = asked_about(50), asked_about(100)
+    assert count_calls(lambda: act(many)) < 3 * count_calls(lambda: act(few))
+
+
+@pytest.mark.parametrize("end", [reject_all, let_all_expire])
+def test_of_many_reviews_all_that_nobody_approved_is_hidden(
+    end: Callable[[RunState], RunState],
+) -> None:
+    """With all that was said since the first of them."""
+    after = end_message(halt(end(asked_about(3)), ENOUGH, NOW), NOW)
+    assert shown(begin(after, "now go on")) == ("hello", "Hello.", "fetch it", "now go on")
+
+
+def test_of_very_many_requests_the_first_are_shown_beside_the_run() -> None:
+    """What is shown is written anew whenever that changes, and in each replay."""
+    waiting = asked_about(99).oversight.requests
+    assert run_details("it", waiting).endswith("\n- and 50 more")
+    assert run_details("it", waiting).count("`req-") == MAX_DETAILED_REQUESTS
+    assert requests_line(waiting) == requests_line(waiting[:50])

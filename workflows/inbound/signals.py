@@ -273,10 +273,11 @@ class SignalHandler:
         await end_workflow_task(state.run_id, summaries.verdicts_line(said, answer.verdicts))
         await resets.handle_reset(self._run, answer.execution)
         now = workflow.now()
-        for (inbound, message), verdict in zip(heard, answer.verdicts, strict=True):
-            self._run.state, inbound.disposition = verdicts.after_verdict(
-                self._run.state, message, verdict, now
-            )
+        self._run.state, outcomes = verdicts.after_verdicts(
+            self._run.state, zip(said, answer.verdicts, strict=True), now
+        )
+        for (inbound, _), outcome in zip(heard, outcomes, strict=True):
+            inbound.disposition = outcome
         log_verdicts(self._run.state, zip(said, answer.verdicts, strict=True))
         self._run.state = turns.close_turn_if_complete(self._run.state, now)
 
