@@ -227,6 +227,7 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
         memo=_build_memo(run, summary),
     )
     run.parts[child.id] = False
+    run.executions[child.id] = child.first_execution_run_id or ""
     alike = asyncio.create_task(_mirror_suspension(run, child))
     if task.timeout_seconds is not None:
         run.timers.append(asyncio.create_task(_stop_in_time(run, child, task.timeout_seconds)))
@@ -234,7 +235,7 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
         return await child
     finally:
         alike.cancel()
-        del run.parts[child.id]
+        del run.parts[child.id], run.executions[child.id]
 
 
 def _describe_child(run: RunContext, task: ChildTask) -> str:

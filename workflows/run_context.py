@@ -68,14 +68,15 @@ class RunContext:
     """
     Holds the state of one run. Whoever changes it reads it after the last await, never before.
 
-    A message may change the state during any await. A run that is `resting` waits for people or is
-    suspended, and how long is not in its ledger yet. `parts` are the runs that work for it now,
-    each with whether it is known to be held. Calls that have `begun`, as they were then, and
-    `begun_parts` with their agents, stay there until it is known what they came to, though the run
-    closes their turn meanwhile; `relayed` is what waits for people in those. `hurried` counts the
-    words of people that couldn't wait, `suspensions` those that suspend, and one from before this
-    execution. An agent is `prepared` that goes on with the run when its turn closes. What is
-    `recorded` no later input has to say again.
+    A message may change the state during any await. A run that is `resting` waits for people or
+    is suspended, and how long is not in its ledger yet. `parts` are the runs that work for it
+    now, each with whether it is known to be held, and `executions` what the server calls each.
+    Calls that have `begun`, as they were then, and `begun_parts` with their agents, stay there
+    until it is known what they came to, though the run closes their turn meanwhile; `relayed` is
+    what waits for people in those. `hurried` counts the words of people that couldn't wait,
+    `suspensions` those that suspend, and one from before this execution. An agent is `prepared`
+    that goes on with the run when its turn closes. What is `recorded` no later input has to say
+    again.
     """
 
     def __init__(self) -> None:
@@ -83,6 +84,7 @@ class RunContext:
         self._under_way: list[str] = []
         self._waits: list[Waiting] = []
         self.parts: dict[str, bool] = {}
+        self.executions: dict[str, str] = {}
         self.begun: dict[str, CallState] = {}
         self.begun_parts: dict[str, str] = {}
         self.relayed: dict[str, tuple[Request, ...]] = {}

@@ -6,8 +6,13 @@ from holdfast.contracts.state.run import RunState
 
 def build_run_id(state: RunState, part: str) -> str:
     """Name the run of a part by its parent; one with a long name by what the server calls that."""
-    name = f"{state.run_id}.{part}"
-    return name if is_run_id(name) else f"{state.first_execution_run_id}.{part}"
+    return name_run(state.run_id, state.first_execution_run_id, part)
+
+
+def name_run(run_id: str, first_execution_run_id: str, part: str) -> str:
+    """Name the run of a part by this run, or, where that has a long name, by its execution."""
+    name = f"{run_id}.{part}"
+    return name if is_run_id(name) else f"{first_execution_run_id}.{part}"
 
 
 def find_part(run_id: str) -> str:

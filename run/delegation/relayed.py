@@ -5,7 +5,7 @@ from holdfast.contracts.bounds import size
 from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.signals import ApprovalSignal, Message
-from holdfast.run.delegation.part_ids import find_part, qualify_request
+from holdfast.run.delegation.part_ids import name_run, qualify_request
 
 MAX_RELAYED_BYTES = 100_000
 """What a run shows of the requests of one part: all of them are one signal."""
@@ -27,26 +27,29 @@ def select_shown(requests: tuple[Request, ...], run_id: str) -> tuple[Request, .
     return tuple(shown)
 
 
-def qualify(request: Request, part: str, run_id: str) -> Request:
+def qualify(request: Request, part: str, run_id: str, first_execution_run_id: str) -> Request:
     """Return the request of a part as the run shows it that the part works for."""
     return request.with_(
         request_id=qualify_request(part, request.request_id),
-        run_id=_find_asking_run(request, run_id),
+        run_id=_find_asking_run(request, run_id, first_execution_run_id),
     )
 
 
-def _find_asking_run(request: Request, run_id: str) -> str:
+def _find_asking_run(request: Request, run_id: str, first_execution_run_id: str) -> str:
     """
     Return the run that asks: the part with this id, or one that works for it, and no other.
 
     Its request's id names those in between. Whoever says that another run asks would have people
-    sign what that one wants. Of a long name only the last part is known here.
+    sign what that one wants: so nobody's word counts, and where an id is too long to be known
+    here the part alone is named, which knows it.
     """
     *between, _ = request.request_id.split("/")
-    named = ".".join([run_id, *between])
-    if is_run_id(named):
-        return named
-    return request.run_id if between[-1:] == [find_part(request.run_id)] else run_id
+    asking, execution = run_id, first_execution_run_id
+    for part in between:
+        asking, execution = name_run(asking, execution, part), ""
+        if not is_run_id(asking):
+            return run_id
+    return asking
 
 
 def find_forwarding_refusal(request: Request, said: Message) -> tuple[str, OutcomeCode] | None:

@@ -148,9 +148,10 @@ async def test_a_signed_answer_is_none_to_another_question(
     assert isinstance(waiting, Question)
 
 
-@pytest.mark.parametrize("name", ["req-1", "2-clerk/req-1", "2-clerk/3-clerk/req-1"])
+@pytest.mark.parametrize("name", ["req-1", "2-clerk/req-1", f"{PART}/req-1", "a/2-clerk/req-1"])
+@pytest.mark.parametrize("run_id", ["run-1", "r" * 115], ids=["short", "long"])
 async def test_a_run_has_nobody_sign_what_another_asks(
-    memory_runs: MemoryRuns, tmp_path: Path, key: OwnKey, name: str
+    memory_runs: MemoryRuns, tmp_path: Path, key: OwnKey, name: str, run_id: str
 ) -> None:
     """Who shows the request of another run in this one gets no token for it."""
     # BY-52 RK-19
@@ -160,7 +161,8 @@ async def test_a_run_has_nobody_sign_what_another_asks(
     )
     send = [call("send", log=str(log), text="pay eve"), FOUND]
     async with memory_runs.working(desk([ask("tides"), say("So.")], send, policy=strong)):
-        run, other = await memory_runs.start("desk"), await memory_runs.start("desk")
+        run = await memory_runs.start_with({"agent": "desk", "input": "go"}, run_id=run_id)
+        other = await memory_runs.start("desk")
         await relayed(run)
         (wanted,) = await relayed(other)
         lie = {**wanted.model_dump(mode="json"), "request_id": name}
@@ -171,11 +173,12 @@ async def test_a_run_has_nobody_sign_what_another_asks(
         token = signing.sign_decision(key, None, shown.run_id, shown, "approve", datetime.now(UTC))
         said: JsonObject = {"request_id": "req-1", "decision": "approve", "approver": "dana"}
         taken = await other.part(PART).decide({**said, "token": token})
+        execution = memory_runs.server.newest(run.part(PART).id).run_id
         await run.cancel()
         await other.cancel()
 
     assert (taken.accepted, taken.code, lines(log)) == (False, "invalid_token", [])
-    assert shown.run_id == ".".join([run.part(PART).id, *name.split("/")[:-1]])
+    assert shown.run_id.startswith((run.part(PART).id, execution))
 
 
 async def test_a_token_says_nothing_of_what_was_left_out() -> None:

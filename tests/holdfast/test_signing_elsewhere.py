@@ -23,7 +23,7 @@ DANA = a_signer(kid="dana-1", subject="dana")
 
 
 @pytest.mark.parametrize(
-    "waiting", [REQUEST, qualify(REQUEST, "1-clerk", "run-1")], ids=["run", "part"]
+    "waiting", [REQUEST, qualify(REQUEST, "1-clerk", "run-1", "first")], ids=["run", "part"]
 )
 @pytest.mark.parametrize(
     ("language", "file", "command"),

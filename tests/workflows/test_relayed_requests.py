@@ -125,12 +125,16 @@ async def test_each_answer_reaches_the_part_that_asks(
     assert len(lines(log)) == 1
 
 
-async def test_requests_come_up_from_any_depth(memory_runs: MemoryRuns, tmp_path: Path) -> None:
+@pytest.mark.parametrize("run_id", ["run-1", "r" * 110, "r" * 125], ids=len)
+async def test_requests_come_up_from_any_depth(
+    memory_runs: MemoryRuns, tmp_path: Path, run_id: str
+) -> None:
     """What waits below a part is shown with the way to it, and what is said goes all the way."""
     log = tmp_path / "log"
     async with memory_runs.working(deep(sending(log))):
-        run = await memory_runs.start("desk")
+        run = await memory_runs.start_with({"agent": "desk", "input": "go"}, run_id=run_id)
         (request,) = await relayed(run)
+        (asking,) = await memory_runs.find(request.run_id).pending()
         outcome = await run.decide(
             {"request_id": request.request_id, "decision": "approve", "approver": "dana"}
         )
@@ -138,7 +142,7 @@ async def test_requests_come_up_from_any_depth(memory_runs: MemoryRuns, tmp_path
         await run.story()
 
     assert request.request_id == "1-clerk/1-researcher/req-1"
-    assert request.run_id == f"{run.id}.1-clerk.1-researcher"
+    assert (request.own_id, request.digest) == (asking.request_id, asking.digest)
     assert (outcome.accepted, outcome.request_id) == (True, request.request_id)
     assert result.status == "completed"
     assert len(lines(log)) == 1

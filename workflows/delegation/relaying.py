@@ -46,8 +46,9 @@ class RequestRelay:
         """Show what a part waits for; false for a run that doesn't work for this one now."""
         part = self._find_part(told.run_id)
         if part is not None:
+            execution = self._run.executions.get(told.run_id, "")
             self._run.relayed[part] = tuple(
-                qualify(one, part, told.run_id) for one in told.requests
+                qualify(one, part, told.run_id, execution) for one in told.requests
             )
         return part is not None
 
