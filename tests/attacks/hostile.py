@@ -7,12 +7,13 @@ from holdfast.tools.context import ToolContext
 from holdfast.tools.tool import tool
 
 CHANNEL = """
-import os, socket
+import fcntl, os
 names = {int(name): os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")
          if os.path.lexists(f"/proc/self/fd/{name}")}
-sockets = [number for number, name in names.items() if name.startswith("socket:")]
+channel = [number for number, name in names.items() if name.startswith(("pipe:", "socket:"))
+           and fcntl.fcntl(number, fcntl.F_GETFL) & (os.O_WRONLY | os.O_RDWR)]
 """
-"""Finds the socket through which a process talks to the worker."""
+"""Finds what a process talks to the worker through."""
 
 
 @tool(risk=Risk.COMPUTE_ONLY, sandboxed=True, timeout=60)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import threading
 from time import monotonic
 
@@ -11,13 +12,13 @@ from pydantic import JsonValue
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError
 from holdfast.tools.redaction import Redactor
+from holdfast.tools.sandbox.channel import Channel, open_pipes
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.sandbox.talk import (
     BYTES_PER_SECOND,
     MAX_LINE_BYTES,
     MAX_MESSAGES,
     MAX_REPORT_BYTES,
-    Channel,
     outcome,
 )
 from tests.attacks import hostile
@@ -33,10 +34,10 @@ def says(words: str) -> str:
     return f"""
 {CHANNEL}
 import signal
-os.set_blocking(sockets[0], True)
+os.set_blocking(channel[0], True)
 data = {words}
 while data:
-    data = data[os.write(sockets[0], data):]
+    data = data[os.write(channel[0], data):]
 signal.alarm(60)
 signal.pause()
 """
@@ -96,9 +97,11 @@ async def test_words_of_a_grandchild(attack: Attack) -> None:
     """A process that the tool started has no channel, and can't take its parent's."""
     code = f"""
 import subprocess, sys
+{CHANNEL}
+own = [names[number] for number in channel]
 LOOK = '''
 {CHANNEL}
-found = [str(sockets)]
+found = [str([name for name in names.values() if name in {{own}}])]
 for path in ("/proc/{{parent}}/fd", "/proc/{{parent}}/mem", "/proc/{{parent}}/environ"):
     try:
         os.listdir(path) if path.endswith("fd") else open(path, "rb").read()
@@ -106,10 +109,9 @@ for path in ("/proc/{{parent}}/fd", "/proc/{{parent}}/mem", "/proc/{{parent}}/en
     except PermissionError:
         pass
 '''
-look = LOOK.replace("{{parent}}", str(__import__("os").getpid()))
+look = LOOK.replace("{{parent}}", str(os.getpid())).replace("{{own}}", str(own))
 started = subprocess.run([sys.executable, "-c", look + "print(found)"], close_fds=False,
                          capture_output=True, text=True)
-import os
 reader, writer = os.pipe()
 if os.fork() == 0:
     names = {{}}
@@ -133,23 +135,48 @@ async def test_words_on_the_standard_output(attack: Attack) -> None:
 
 async def test_megabytes_are_taken_in_turns_with_everybody_else() -> None:
     """Reports of blanks, each as large as a result: to read one takes the loop of all runs."""
-    reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     report = b'{"kind": "progress", "value": 1}'.ljust(3_999_999) + b"\n"
-    for _ in range(9):
-        reader.feed_data(report)
-    reader.feed_data(FORGED.encode() + b"\n")
-    channel = Channel(reader, None)  # pyright: ignore[reportArgumentType] -- nobody answers
+    said = report * 9 + FORGED.encode() + b"\n"
     began = monotonic()
 
-    assert await outcome(channel, lambda _: None, nobody) == b'"forged"'
+    with open_pipes() as (ours, its), os.fdopen(its.writing, "wb") as writing:
+        saying = asyncio.create_task(asyncio.to_thread(writing.write, said))
+        assert await outcome(Channel(ours), lambda _: None, nobody) == b'"forged"'
+        await saying
+        os.close(its.reading)
     beyond = 36_000_000 - 2 * MAX_LINE_BYTES
     assert monotonic() - began > 0.9 * beyond / BYTES_PER_SECOND
+
+
+async def test_nothing_but_words_comes_through_the_channel(attack: Attack) -> None:
+    """Whoever is sent a connection closes it, for as long as its sender has it linger."""
+    code = f"""
+{CHANNEL}
+import array, errno, socket, struct
+with socket.create_server(("127.0.0.1", 0)) as server:
+    line = socket.create_connection(server.getsockname())
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
+    line.setblocking(False)
+    try:
+        while line.send(bytes(65_536)):
+            pass
+    except BlockingIOError:
+        along = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [line.fileno()]))]
+    try:
+        way = socket.socket(fileno=channel[0])
+        way.sendmsg([b" "], along)
+        result = way.detach() and "sent"
+    except OSError as error:
+        result = errno.errorcode[error.errno]
+"""
+
+    assert await attack(code) == "ENOTSOCK"
 
 
 async def test_silence(attack: Attack) -> None:
     """A process that closes its channel has no result."""
     with pytest.raises(ToolCrashed, match="ended without a result"):
-        await attack(f"{CHANNEL}\nimport time\nos.close(sockets[0])\ntime.sleep(30)")
+        await attack(f"{CHANNEL}\nimport time\nos.close(channel[0])\ntime.sleep(30)")
 
 
 async def test_floods_that_nobody_reads(attack: Attack) -> None:

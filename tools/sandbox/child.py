@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import threading
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -38,9 +37,9 @@ _NICENESS = 10
 class _Worker:
     """The other side; nobody but this process can speak to it."""
 
-    def __init__(self, channel: int) -> None:
-        self._socket = socket.socket(fileno=channel)
-        self._lines = self._socket.makefile("rb")
+    def __init__(self, reading: int, writing: int) -> None:
+        self._ends = (reading, writing)
+        self._lines = open(reading, "rb", closefd=False)  # noqa: SIM115 -- it stays open
         self._lock = threading.Lock()
         os.register_at_fork(after_in_child=self._close_in_fork)
 
@@ -52,11 +51,11 @@ class _Worker:
 
     def send_line(self, line: bytes) -> None:
         with self._lock:
-            self._socket.sendall(line)
+            self._write(line)
 
     def ask(self, request: HttpRequest) -> HttpAnswer:
         with self._lock:
-            self._socket.sendall(encode_line(EgressRequest(request)))
+            self._write(encode_line(EgressRequest(request)))
             said = self.receive()
         if (refused := said["refused"]) is not None:
             raise Refused(**refused).error()
@@ -64,13 +63,19 @@ class _Worker:
             raise AnswerLost(lost)
         return HttpAnswer.read(said["answer"])
 
+    def _write(self, line: bytes) -> None:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(self._ends[1], rest) :]
+
     def _close_in_fork(self) -> None:
-        os.close(self._socket.detach())
+        for descriptor in self._ends:
+            os.close(descriptor)
 
 
-def serve(channel: int) -> None:
+def serve(reading: int, writing: int) -> None:
     """Serve one call, whose outcome is one message."""
-    worker = _Worker(channel)
+    worker = _Worker(reading, writing)
     worker.send(Ready())
     said = worker.receive()
     # Only now: on a busy machine one that gave way to others before might not be ready in time.

@@ -1,7 +1,8 @@
 """
 The first code in a sandbox: gives up what power is left, sets limits, and runs one tool.
 
-It runs as a program: `entry.py CHANNEL SETUP`, with nothing but the standard library to import.
+It runs as a program: `entry.py READING WRITING SETUP`, with nothing but the standard library to
+import.
 """
 
 import ctypes
@@ -22,7 +23,7 @@ _MAX_DESCRIPTORS = 4096
 
 def main() -> None:
     """Prepare this process, then serve one call."""
-    channel, setup = int(sys.argv[1]), json.loads(sys.argv[2])
+    channel, setup = sorted(map(int, sys.argv[1:3])), json.loads(sys.argv[3])
     # When memory runs out, this goes first, and the worker stays.
     with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123 -- pathlib is slow to import
         file.write("1000")
@@ -31,13 +32,16 @@ def main() -> None:
         _limit(process, setup["limits"])
     _drop_privileges(setup["user"])
     os.chdir("/workspace")
-    os.closerange(_STANDARD_STREAMS, channel)
-    os.closerange(channel + 1, _MAX_DESCRIPTORS)
-    os.set_inheritable(channel, False)  # noqa: FBT003 -- as the standard library has it
+    first = _STANDARD_STREAMS
+    for kept in channel:
+        os.closerange(first, kept)
+        os.set_inheritable(kept, False)  # noqa: FBT003 -- as the standard library has it
+        first = kept + 1
+    os.closerange(first, _MAX_DESCRIPTORS)
     sys.path[:] = ["/code", *sys.path, *setup["libraries"]]
     from holdfast.tools.sandbox.child import serve
 
-    serve(channel)
+    serve(*map(int, sys.argv[1:3]))
 
 
 def _drop_privileges(user: int | None) -> None:

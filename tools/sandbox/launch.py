@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.tools.sandbox.bounds import Bounds
+from holdfast.tools.sandbox.channel import Ends
 from holdfast.tools.sandbox.jail import Jail, libraries_of_python
 from holdfast.tools.sandbox.syscalls import syscall_filter
 from holdfast.tools.sandbox.watch import children
@@ -78,7 +78,7 @@ class RunningSandbox:
             self.complaint = said.decode(errors="replace").strip()
 
 
-def launch(bubblewrap: Path, jail: Jail, channel: socket.socket) -> RunningSandbox:
+def launch(bubblewrap: Path, jail: Jail, channel: Ends) -> RunningSandbox:
     """
     Start a sandbox whose process speaks through *channel*.
 
@@ -100,12 +100,12 @@ def launch(bubblewrap: Path, jail: Jail, channel: socket.socket) -> RunningSandb
         process = subprocess.Popen(
             [
                 *(str(bubblewrap), "--args", str(arguments), "--"),
-                *(*jail.command(), str(channel.fileno()), json.dumps(setup)),
+                *(*jail.command(), *map(str, channel), json.dumps(setup)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=writer,
-            pass_fds=[*passed, channel.fileno()],
+            pass_fds=[*passed, *channel],
             # The kernel shows it to the inside, whatever bubblewrap clears.
             env={},
             cwd="/",

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import shutil
-import socket
 import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -22,13 +21,14 @@ from holdfast.tools.large_json import has_readable_size, look_through
 from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.sandbox import probe, talk
 from holdfast.tools.sandbox.bounds import BOUNDS, Bounds
+from holdfast.tools.sandbox.channel import Channel, close, open_pipes
 from holdfast.tools.sandbox.identity import derive_uid
 from holdfast.tools.sandbox.jail import Jail, find_system_folders
 from holdfast.tools.sandbox.launch import RunningSandbox, launch
 from holdfast.tools.sandbox.messages import Job, encode_line
 from holdfast.tools.sandbox.sources import OURS, OURS_ALONE, copy_code, list_loaded_modules
 from holdfast.tools.sandbox.syscalls import has_filter
-from holdfast.tools.sandbox.talk import Broker, Channel
+from holdfast.tools.sandbox.talk import Broker
 from holdfast.tools.sandbox.watch import (
     is_nearly_full,
     lists_children,
@@ -107,9 +107,9 @@ class Sandbox:
             _watch_over(launched, jail) as watch,
         ):
             await admit()
-            channel.writer.write(encode_line(job))
             try:
                 async with time_limit(name, limit):
+                    await channel.write(encode_line(job))
                     return await talk.outcome(channel, heartbeat, broker)
             except ToolCrashed:
                 if watch.done():
@@ -119,14 +119,15 @@ class Sandbox:
     @asynccontextmanager
     async def _start(self, jail: Jail) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:
         """Have a sandbox while the block lasts, ready for its call."""
-        ours, its = socket.socketpair()
-        with ours, its:
-            launched = launch(_bubblewrap(), jail, its)
-            its.close()
+        with open_pipes() as (ours, its):
             try:
-                async with _open_channel(ours) as channel:
-                    if ready := await _is_ready(channel):
-                        yield launched, channel
+                launched = launch(_bubblewrap(), jail, its)
+            finally:
+                close(its)
+            channel = Channel(ours)
+            try:
+                if ready := await _is_ready(channel):
+                    yield launched, channel
             finally:
                 # Shielded: a second cancellation must not save it.
                 await asyncio.shield(asyncio.ensure_future(launched.end()))
@@ -158,16 +159,6 @@ class Sandbox:
             copying = asyncio.to_thread(copy_code, names, self._home / "sandbox")
             self._copies[is_ours] = asyncio.ensure_future(copying)
         return await asyncio.shield(self._copies[is_ours])
-
-
-@asynccontextmanager
-async def _open_channel(ours: socket.socket) -> AsyncGenerator[Channel]:
-    reader, writer = await asyncio.open_unix_connection(sock=ours, limit=talk.MAX_LINE_BYTES)
-    try:
-        yield Channel(reader, writer)
-    finally:
-        # Nothing is flushed: nobody may be left to read it.
-        writer.transport.abort()
 
 
 @asynccontextmanager

@@ -1,10 +1,8 @@
 """The worker's side of a call in a sandbox. Nothing that comes from there is believed."""
 
-import asyncio
 from asyncio import sleep
 from collections.abc import AsyncIterator, Awaitable, Callable
 from time import monotonic
-from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -15,6 +13,7 @@ from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.large_json import has_readable_size
 from holdfast.tools.network.pace import Rate
+from holdfast.tools.sandbox.channel import Channel, LineTooLong
 from holdfast.tools.sandbox.messages import (
     Done,
     EgressRequest,
@@ -47,13 +46,6 @@ _MESSAGE: TypeAdapter[FromSandbox] = TypeAdapter(FromSandbox)
 Broker = Callable[[HttpRequest], Awaitable[HttpAnswer]]
 
 
-class Channel(NamedTuple):
-    """Both directions of a conversation."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-
 async def is_ready(channel: Channel) -> bool:
     """Wait until the process is ready for the call; false when it ends before."""
     async for message in _messages(channel):
@@ -74,8 +66,7 @@ async def outcome(channel: Channel, heartbeat: Heartbeat, broker: Broker) -> byt
                     )
                 heartbeat(value)
             case EgressRequest(request=request):
-                channel.writer.write(encode_line(await _answer(broker, request)))
-                await channel.writer.drain()
+                await channel.write(encode_line(await _answer(broker, request)))
             case Done(content=content):
                 return content.encode()
             case Refused():
@@ -98,13 +89,13 @@ async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
     rate = Rate(BYTES_PER_SECOND, saved=2 * MAX_LINE_BYTES / BYTES_PER_SECOND)
     for _ in range(MAX_MESSAGES):
         try:
-            said = await channel.reader.readuntil()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            return
-        except asyncio.LimitOverrunError:
+            said = await channel.read_line(MAX_LINE_BYTES)
+        except LineTooLong:
             raise _build_protocol_error(
                 f"a message has more than {MAX_LINE_BYTES:,} bytes"
             ) from None
+        if said is None:
+            return
         if not has_readable_size(said):
             raise _build_protocol_error(f"a message has more than {MAX_JSON_VALUES:,} values")
         try:
