@@ -196,6 +196,7 @@ def close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> 
         for call in under_way
     )
     if lost:
+        state = turns.restore_rulings(state, under_way, lost)
         state = turns.after_tools(state, lost, now, under_way)
     return transcript.abort_open_calls(state, "broken off: the run ended before it began")
 

@@ -1,6 +1,6 @@
 """What each step leaves behind in the state of a run. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from holdfast.contracts import bounds
@@ -149,13 +149,11 @@ def after_tools(
     """
     Keep the results of calls that ran; they come in the order of *batch*.
 
-    What it did stays known though the run has ended meanwhile, and closed its turn, or though a
-    reset was noticed, behind which what has yet to begin is decided anew.
+    What it did stays known though the run has ended meanwhile, and closed its turn.
     """
     ledger = book_ended_calls(state, batch, results)
     ledger = ledger.with_(tool_calls=ledger.tool_calls + len(results))
     found = {result.call_id: result for result in results}
-    state = _restore_rulings(state, [one for one in batch if one.call.call_id in found])
     ran = state.calls or batch
     unresolved = tuple(
         digest
@@ -182,16 +180,23 @@ def after_tools(
     return close_turn_if_complete(plans.after_tools(state, ran, results), now)
 
 
-def _restore_rulings(state: RunState, ran: Sequence[CallState]) -> RunState:
-    """Have calls that ran be those that were decided: what that was says what they have done."""
-    rulings = {one.call.call_id: one.ruling for one in ran}
+def restore_rulings(
+    state: RunState, batch: Iterable[CallState], results: Iterable[ToolResult]
+) -> RunState:
+    """
+    Have calls of a batch that ran be those that were decided: that says what they have done.
+
+    Where a reset was noticed meanwhile, what has yet to begin is decided anew.
+    """
+    ran = {result.call_id for result in results}
+    rulings = {one.call.call_id: one.ruling for one in batch if one.call.call_id in ran}
     calls = tuple(
         call.with_(ruling=rulings.get(call.call.call_id, call.ruling))
         if call.result is None
         else call
         for call in state.calls
     )
-    return state.with_(calls=calls)
+    return state if calls == state.calls else state.with_(calls=calls)
 
 
 def _select_remaining_releases(

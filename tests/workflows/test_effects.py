@@ -83,7 +83,8 @@ def test_what_is_under_way_in_a_reset_is_known_as_what_was_decided() -> None:
         status="outcome_unknown", call_id="c1", name="send", type="timeout", reason="who knows"
     )
 
-    state = turns.after_tools(after_reset(begun, "another", NOW), (lost,), NOW, begun.calls)
+    reset = turns.restore_rulings(after_reset(begun, "another", NOW), begun.calls, (lost,))
+    state = turns.after_tools(reset, (lost,), NOW, begun.calls)
 
     assert len(state.effects.unresolved) == 1
     assert [(one.outcome, one.digest, one.undo) for one in state.effects.done] == [
@@ -96,11 +97,18 @@ def test_what_hasnt_begun_in_a_reset_is_decided_anew() -> None:
     both = a_call("send", text="hi"), a_call("send", "c2", text="hello")
     begun = ruled_upon(asked_for(*both), tuple(map(allowed, both)))
 
-    state = turns.after_tools(
-        after_reset(begun, "another", NOW), (a_success(both[0]),), NOW, begun.calls
-    )
+    results = (a_success(both[0]),)
+    reset = turns.restore_rulings(after_reset(begun, "another", NOW), begun.calls, results)
+    state = turns.after_tools(reset, results, NOW, begun.calls)
 
     assert [one.ruling is None for one in state.calls] == [False, True]
+
+
+def test_without_a_reset_nothing_of_what_ran_is_known_otherwise() -> None:
+    """So no history has a mark of it that hadn't one before."""
+    begun = ruled_upon(asked_for(call := a_call("send", text="hi")), (allowed(call),))
+
+    assert turns.restore_rulings(begun, begun.calls, (a_success(call),)) is begun
 
 
 def test_a_draft_that_became_a_write_can_be_taken_back() -> None:

@@ -76,6 +76,9 @@ from holdfast.workflows.tool_call import run_tool
 JUDGES_LATER = "judges-later"
 """The patch by which no agent judges before a suspended run goes on in a new execution."""
 
+KNOWN_AS_DECIDED = "known-as-decided"
+"""The patch by which what was under way in a reset can be taken back."""
+
 
 class StepLoop:
     """Takes the steps of one run. Everything that decides what happens next is in its state."""
@@ -300,6 +303,7 @@ class StepLoop:
             else await run_beside(self._run, batch, lambda call: self._run_tool(call, left))
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
+        self._restore_rulings(batch, ran)
         state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
         state = goals.note_progress(claims.settle(state, batch, ran), batch, ran)
         self._run.state = state = commit_handoff(self._run, state)
@@ -314,6 +318,12 @@ class StepLoop:
         self._run.state = tool_calls.invalidate(self._run.state)
         if (stop := self._run.state.stop) is not None:
             await self._run.record("stopped", stop.reason)
+
+    def _restore_rulings(self, batch: tuple[CallState, ...], ran: tuple[ToolResult, ...]) -> None:
+        """Know what ran as what was decided; runs of an earlier release forgot it in a reset."""
+        restored = turns.restore_rulings(self._run.state, batch, ran)
+        if restored is not self._run.state and workflow.patched(KNOWN_AS_DECIDED):
+            self._run.state = restored
 
     async def _end_after_failed_duty(self, ran: tuple[ToolResult, ...]) -> None:
         """Take back what the run did, and end it, where a tool failed that must not fail."""
