@@ -1,5 +1,6 @@
 """Sessions that were closed without an archive: their old executions know how they were left."""
 
+import secrets
 from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -21,7 +22,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from holdfast.activities.callers import Execution
 from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
 from holdfast.activities.statuses import OVER, is_open
-from holdfast.contracts.sessions.archive import OPENED, ArchivedSession
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.sessions.archive import NOT_PROVEN, OPENED, ArchivedSession
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 
 MAX_FAILED_EXECUTIONS = 20
@@ -146,14 +148,14 @@ class TemporalEarlierSessions:
         return None
 
     async def _ask(self, execution: Execution) -> ArchivedSession | None:
-        proven = False
-        async for digest in self._list_proofs(execution):
+        withheld = False
+        async for question in self._list_questions(execution):
             try:
                 return await self._client.get_workflow_handle(
                     execution.run_id, run_id=execution.id
                 ).query(
                     "archive",
-                    {"digest": digest},
+                    question,
                     result_type=ArchivedSession,
                     rpc_timeout=CARRYOVER_TIMEOUT,
                 )
@@ -162,22 +164,29 @@ class TemporalEarlierSessions:
                     return None
                 if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
-                proven = bool(digest)
+                withheld |= NOT_PROVEN in str(error) or bool(question.get("digest"))
             except RPCError as error:
                 if await self._left_nothing(execution, error):
                     return None
                 raise ApplicationError(f"nobody says how it was left: {error}") from None
-        if not proven:
+        if not withheld:
             return None
+        # A worker of an earlier release doesn't know the last question: another may answer.
         raise ApplicationError(
             f"session {execution.run_id!r} withholds what its models said", type="InvalidInput"
         )
 
-    async def _list_proofs(self, execution: Execution) -> AsyncGenerator[str]:
-        """Yield nothing first, and then what only a reader of its history has."""
-        yield ""
+    async def _list_questions(self, execution: Execution) -> AsyncGenerator[JsonObject]:
+        """
+        Yield no proof first, and then what only a reader of its history has.
+
+        At last what leaves out what models said: where other agents do the work, or none was asked
+        yet, nothing proves a reader.
+        """
+        yield {"digest": ""}
         for digest in await find_last_digests(self._client, execution):
-            yield digest
+            yield {"digest": digest}
+        yield {"digest": "", "beginning": secrets.token_hex(32)}
 
     async def _left_nothing(self, execution: Execution, error: RPCError) -> bool:
         """Whether an execution that can't be asked never began, or isn't there any more."""

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from operator import not_
+from typing import Annotated
 
 from pydantic import Field
 
@@ -11,6 +12,9 @@ from holdfast.contracts.state.run import RunState
 
 OPENED = "opened"
 """The memo of an execution that says how often its session was opened by then."""
+
+NOT_PROVEN = "that is not the digest of what its model was shown last"
+"""What an execution says of itself to whoever hasn't read in history what it withholds."""
 
 
 class ArchivedSession(Contract):
@@ -62,6 +66,12 @@ class SaveResult(Contract):
 
 
 class LeftQuery(Inbound):
-    """The argument of the query `archive`: what a model was shown last proves a reader."""
+    """
+    The argument of the query `archive`: what a model was shown last proves a reader.
+
+    Who has no proof may have it without what models said. The transcript is then called by the
+    name of its `beginning`, which nobody else knows.
+    """
 
     digest: str = ""
+    beginning: Annotated[str, Field(max_length=100)] = ""

@@ -12,7 +12,7 @@ from holdfast.contracts.state.effects import EffectRecord
 from holdfast.contracts.state.parts import Parts
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
-from holdfast.contracts.transcript import AssistantTurn, TranscriptItem
+from holdfast.contracts.transcript import AssistantTurn, TranscriptDigest, TranscriptItem
 from holdfast.run import answers, parts
 from holdfast.run.delegation.ceilings import lower_ceiling
 from holdfast.run.sessions.messages import end_message, require_session
@@ -102,6 +102,17 @@ def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
         oversight=left.oversight.with_(requests=(), reviewed=(), releases=(), acknowledged=()),
         parts=Parts(tier_attempts=left.parts.tier_attempts, delegated=left.parts.delegated),
     )
+
+
+def redact_session(left: ArchivedSession, beginning: str) -> ArchivedSession:
+    """
+    Leave out what models said, but for answers that were given, and what proves a reader of it.
+
+    *beginning* is the name of what its transcript goes on from.
+    """
+    place = TranscriptDigest(digest=beginning)
+    state = left.state.with_conversation(origin=beginning, sent=place, head=place)
+    return left.copy_with({"state": _redact_conversation(state)})
 
 
 def _redact_conversation(left: RunState) -> RunState:

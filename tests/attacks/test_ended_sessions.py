@@ -1,21 +1,24 @@
 """Sessions that are ended from outside between two executions: nothing is forgotten."""
 
 import asyncio
+import re
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
 
-from holdfast import App, Risk, tool
+from holdfast import App, Risk, Tiers, tool
 from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import on_word
 from tests.running import Runs
 from tests.sample import lines, note, scripted
 from tests.sessions.talking import Talk, Talks
 from tests.workflows.test_permissions import policy
+from tests.workflows.tiered import staffed
 
 FREE = "{id: free, effect: allow, match: {tools: [book]}}"
 
@@ -103,3 +106,45 @@ async def is_gone(talk: Talk, execution: str, runs: Runs) -> None:
     with suppress(RPCError):
         while await handle.describe():  # noqa: ASYNC110 -- it is elsewhere
             await asyncio.sleep(0.05)
+
+
+def tiered(folder: Path) -> App:
+    """An agent that has another one book what each message names, and withholds what that says."""
+
+    def obey(turn: ScriptTurn) -> Reply:
+        last = turn.transcript[-1]
+        if last.kind == "tool":
+            return say(last.results[0].status)
+        place = [one for one in re.findall(r"\w+", turn.goal) if one in {"Rome", "Oslo"}][-1]
+        return call("book", log=str(folder / "log"), place=place)
+
+    guards = [on_word("no_bad", "bad", "output")]
+    rules = policy(folder, FREE)
+    only = Tiers(full="coder")
+    return staffed({"coder": obey}, tiers=only, guardrails=guards, tools=[book], policy=rules)
+
+
+@pytest.mark.parametrize("archived", [False, True], ids=["no archive", "an archive"])
+async def test_a_session_that_asks_no_model_itself_forgets_nothing(
+    runs: Runs, tmp_path: Path, *, archived: bool
+) -> None:
+    """Where other agents do the work nobody reads in its history what a model was shown."""
+    # SE-04 SE-06 FB-11
+    talks = Talks(runs, f"file:{tmp_path / 'archive'}" if archived else None)
+    async with talks.working(tiered(tmp_path)):
+        talk = talks.talk()
+        await talk.exchange("m-1", "Rome")
+        if archived:
+            await talk.close()
+            await talk.exchange("m-2", "Oslo")
+        await talk.handle.terminate()
+        stranger = talks.talk(talk.id, tenant="evil")
+        await stranger.say("e-1", "mine")
+        with pytest.raises(WorkflowFailureError):
+            await stranger.handle.result()
+        again = await talk.exchange("m-3", "Oslo" if archived else "Rome")
+        said = [words for _, words in await talk.said()]
+
+    assert again == "denied"
+    assert said[:2] == ["Rome", "ok"]
+    assert lines(tmp_path / "log") == ["booked Rome", "booked Oslo"][: 1 + archived]

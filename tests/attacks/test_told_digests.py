@@ -59,6 +59,7 @@ async def told_by(handle: WorkflowHandle[Any, Any]) -> str:
     """What each query tells who asks with nothing, or with any digest that one of them told."""
     told = {name: await ask(handle, name) for name in PLAIN}
     told["outcome"] = await ask(handle, "outcome", {"message_id": "m-1"})
+    told["archive"] = await ask(handle, "archive", {"beginning": "f" * 64})
     assert told["carryover"]
     digests = sorted(set(DIGEST.findall(str(told))))
     proven = [await ask(handle, name, {"digest": one}) for one in digests for name in PROVEN]

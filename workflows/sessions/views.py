@@ -6,7 +6,7 @@ from datetime import datetime
 from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.base import Inbound
-from holdfast.contracts.sessions.archive import ArchivedSession, LeftQuery
+from holdfast.contracts.sessions.archive import NOT_PROVEN, ArchivedSession, LeftQuery
 from holdfast.contracts.sessions.messages import (
     ConversationPage,
     MessageSignal,
@@ -16,7 +16,7 @@ from holdfast.contracts.sessions.messages import (
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.run.sessions import messages
-from holdfast.run.sessions.opening import leave_session
+from holdfast.run.sessions.opening import leave_session, redact_session
 from holdfast.workflows.inbound import messages as inbound
 from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.views import PageQuery, select_page
@@ -78,13 +78,17 @@ def show_archive(
     Answer the query `archive`: what the session goes on with that was ended from outside.
 
     One that was refused leaves nothing, so that who may not open a session replaces none. Where
-    answers are withheld only who has read in history what the model was asked is told.
+    answers are withheld only who has read in history what the model was asked is told what models
+    said: where other agents do the work that stands nowhere.
     """
     _require_begun(state)
+    left = leave_session(state, begun, lost_parts, now)
     proofs = {state.conversation.sent.digest, state.conversation.head.digest}
-    if state.withholds and state.conversation.head.digest and query.digest not in proofs - {""}:
-        raise ApplicationError("that is not the digest of what its model was shown last")
-    return leave_session(state, begun, lost_parts, now)
+    if not (state.withholds and state.conversation.head.digest) or query.digest in proofs - {""}:
+        return left
+    if not query.beginning:
+        raise ApplicationError(NOT_PROVEN)
+    return redact_session(left, query.beginning)
 
 
 def take_unheard(state: RunState, unheard: Iterable[InboundMessage], now: datetime) -> RunState:
