@@ -8,10 +8,21 @@ from functools import cached_property
 from math import inf, isfinite
 from typing import Annotated, ClassVar, Self, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, JsonValue, computed_field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    GetCoreSchemaHandler,
+    JsonValue,
+    computed_field,
+)
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 JsonObject: TypeAlias = dict[str, JsonValue]
+
+Entry = TypeVar("Entry")
+Several: TypeAlias = Annotated[tuple[Entry, ...], FailFast()]
+"""What a stranger may send, of which the first flaw is enough: each takes a hundred bytes."""
 
 _MAX_EXACT = 2**53 - 1
 """Beyond it not every integer is a float."""

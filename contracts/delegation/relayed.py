@@ -2,21 +2,26 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from holdfast.contracts.approvals import Request
-from holdfast.contracts.base import Inbound, JsonObject
+from holdfast.contracts.base import Inbound, JsonObject, Several
 from holdfast.contracts.signals import MessageOutcome, Name
 
 RELAYED_SIGNALS = frozenset({"held", "requests", "verdict"})
 """The signals that the parts of a run send it, and no person."""
 
 
+def _read_once(value: object) -> object:
+    """Have what comes as JSON made values once; each field that lacks would make them anew."""
+    return value
+
+
 class RequestsSignal(Inbound):
     """The signal `requests`: all that waits for people in a run that works for this one."""
 
     run_id: str
-    requests: tuple[Request, ...]
+    requests: Annotated[Several[Request], BeforeValidator(_read_once)]
 
 
 class ForwardedSignal(Inbound):

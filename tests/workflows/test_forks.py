@@ -4,11 +4,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.calls import ToolFailure, ToolSuccess
+from holdfast.contracts.calls import RecordedResult, ToolFailure, ToolSuccess
 from holdfast.contracts.control import Effect, RetryOf
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.guardrails import GuardrailSpec
@@ -34,6 +34,7 @@ from tests.builders import (
     an_agent,
     asked_for,
 )
+from tests.counting import count_calls
 from tests.running import Runs
 from tests.sample import lines, scripted, told
 from tests.workflows.test_retries import first_then, refusal, replays
@@ -254,6 +255,20 @@ def test_what_came_of_a_call_comes_in_order_and_the_last_stays() -> None:
         seen.append(answered.result.summary)
 
     assert seen == ["first", "second", "second"]
+
+
+def test_what_came_of_a_call_is_found_however_much_was_recorded() -> None:
+    """A model may write half a megabyte of arguments, and thousands of results may be recorded."""
+    # NR-06
+    done = RecordedResult(digests=("d",), result=a_success(a_call()))
+    place: list[JsonValue] = [{"a": 1} for _ in range(1_000)]
+    asked = CallState(call=a_call("look", "d1", place=place))
+
+    def find(recorded: int) -> int:
+        every = (done,) * recorded
+        return count_calls(lambda: recorded_results.answer_calls((asked,), every, "run-1"))
+
+    assert find(20) < 2 * find(1)
 
 
 def test_of_very_much_the_latest_results_are_left() -> None:
