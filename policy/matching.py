@@ -23,6 +23,7 @@ from holdfast.policy.rules import (
     PolicyRule,
     find_safety_problem,
 )
+from holdfast.policy.standing import takes_less
 from holdfast.tools.egress.allowlists import matches_command, matches_host
 
 
@@ -144,10 +145,15 @@ def _lacks_only_authority(found: MatchedRule, case: CallContext) -> bool:
 def _deny_freed_call(
     lapsed: list[PolicyRule], following: "_Outcome", case: CallContext
 ) -> MatchedRule | None:
-    """Deny what would run unasked, outside of the sandbox or with more in it, as rules lapsed."""
+    """
+    Deny what would run unasked, outside of the sandbox or with more in it, as rules lapsed.
+
+    Or by a weaker approval, where what they rest on stands for nobody any more.
+    """
+    standing = {one.name for one in case.facts.authorities}
     for rule in lapsed:
-        outcome = _Outcome.of(rule, case)
-        if following.frees_from(outcome):
+        outcome, ended = _Outcome.of(rule, case), rule.authority not in standing
+        if following.frees_from(outcome) or (ended and following.asks_less_than(outcome)):
             how = following.describe_gain(outcome)
             reason = (
                 f"rule {rule.id!r} rests on authority {rule.authority!r}, which doesn't stand: "
@@ -177,8 +183,11 @@ class _Outcome(NamedTuple):
         risky = find_risky_operation(case) if granted in ALLOWING_EFFECTS else None
         if risky is not None and risky not in rule.risky:
             effect = "approve"
+        requirement = rule.requirement
+        if case.contract.risk.needs_strong_approval:
+            requirement = requirement.copy_with({"strength": "strong"})
         confined = granted == "sandbox" or case.runs_in_sandbox
-        return cls(effect, rule.requirement, rule.grant, confined)
+        return cls(effect, requirement, rule.grant, confined)
 
     @property
     def asks_nobody(self) -> bool:
@@ -196,8 +205,15 @@ class _Outcome(NamedTuple):
         more = self.asks_nobody and other.confined and not self.grants_no_more_than(other)
         return self.leads_out_of(other) or more
 
+    def asks_less_than(self, other: Self) -> bool:
+        """Whether people are asked by both, and this takes a weaker approval."""
+        asked = self.effect == other.effect == "approve"
+        return asked and takes_less(self.requirement, other.requirement)
+
     def describe_gain(self, other: Self) -> str:
         """Say how a call runs by this that it frees from another."""
+        if not self.asks_nobody:
+            return "by a weaker approval"
         if not other.asks_nobody:
             return "unasked"
         return "with more granted in the sandbox" if self.confined else "outside of the sandbox"

@@ -40,6 +40,42 @@ def shows(record: ApprovalRecord, grant: Grant | None) -> bool:
     return {*grant.hosts} <= {*shown.hosts} and {*grant.commands} <= {*shown.commands}
 
 
+def takes_less(requirement: Requirement, other: Requirement) -> bool:
+    """Whether all that is good enough for the other is for this one, and more is."""
+    return _covers(requirement, other) and not _covers(other, requirement)
+
+
+def _covers(mine: Requirement, other: Requirement) -> bool:
+    """Whether whatever approves by the other requirement approves by mine."""
+    return (
+        mine.count <= other.count
+        and (not mine.needs_proof or other.needs_proof)
+        and _names_all(mine.groups, other.groups)
+        and _names_all(mine.methods, other.methods)
+        and _is_as_late(mine.max_auth_age, other.max_auth_age)
+        and _is_as_late(mine.valid_for, other.valid_for)
+        and mine.recovery in {"", other.recovery}
+        and (not mine.groups or _escalates_as(mine, other))
+    )
+
+
+def _names_all(mine: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether it names whatever the others do; who names nothing takes all."""
+    return not mine or (bool(others) and {*others} <= {*mine})
+
+
+def _is_as_late(mine: float | None, other: float | None) -> bool:
+    return mine is None or (other is not None and other <= mine)
+
+
+def _escalates_as(mine: Requirement, other: Requirement) -> bool:
+    after, others_after = mine.escalate_after, other.escalate_after
+    if others_after is None:
+        return True
+    sooner = after is not None and after <= others_after
+    return sooner and {*other.escalate_to} <= {*mine.escalate_to}
+
+
 def _is_in_time(record: ApprovalRecord, requirement: Requirement, now: datetime) -> bool:
     """Whether it hasn't lapsed; how old one is that is still to come nobody knows."""
     lasts, age = requirement.valid_for, (now - record.at).total_seconds()

@@ -1,5 +1,7 @@
 """What a rule has people asked about runs unasked by no other while it is in doubt or lapsed."""
 
+from datetime import timedelta
+
 import pytest
 from pydantic import JsonValue
 
@@ -8,7 +10,8 @@ from holdfast.contracts.decisions import Allow, Decision, Deny, RunInSandbox
 from holdfast.contracts.tools import ToolContract
 from holdfast.policy.document import parse_policy
 from holdfast.policy.engine import decide
-from tests.builders import a_contract
+from holdfast.policy.rules import Authority
+from tests.builders import NOW, a_contract
 from tests.policy.policies import some_facts
 from tests.policy.test_listed_calls import ASK, RUN
 
@@ -95,3 +98,43 @@ def test_no_task_goes_because_a_rule_that_lets_it_is_in_doubt() -> None:
     asks = "id: asks, effect: approve, match: {receivers: [clerk]}"
 
     assert decided(TASK, {"size": ODD}, drafts, asks).rule == "policy:asks"
+
+
+STRICT = "groups: [finance], count: 2, methods: [hwk], max_auth_age: 5m, valid_for: 1h"
+
+GROUPS = "{finance: [fred, gina], managers: [mona]}"
+
+
+@pytest.mark.parametrize(
+    ("behind", "verdict"),
+    [
+        pytest.param("", "deny", id="anybody"),
+        pytest.param(STRICT.replace("count: 2", "count: 1"), "deny", id="fewer"),
+        pytest.param(STRICT.replace("[finance]", "[finance, managers]"), "deny", id="more groups"),
+        pytest.param(STRICT.replace("[hwk]", "[hwk, pwd]"), "deny", id="another way to sign in"),
+        pytest.param(STRICT.replace("5m", "1h"), "deny", id="signed in earlier"),
+        pytest.param(STRICT.replace(", valid_for: 1h", ""), "deny", id="good for longer"),
+        pytest.param(f"{STRICT}, escalate: {{after: 4h, to: [managers]}}", "deny", id="escalates"),
+        pytest.param(STRICT, "approval_required", id="the same"),
+        pytest.param(STRICT.replace("5m", "1m"), "approval_required", id="stricter"),
+        pytest.param("groups: [managers]", "approval_required", id="others"),
+    ],
+)
+@pytest.mark.parametrize("risk", ["write_internal", "financial"])
+def test_an_authority_that_ends_weakens_no_approval(risk: str, behind: str, verdict: str) -> None:
+    """Who takes it back has nobody release what two people of finance had to sign."""
+    # BY-74 RK-18
+    rules = f"  - {{id: asks, effect: approve, match: {{tools: [pay]}}, approval: {{{STRICT}}}"
+    rules += f"{RESTS}}}\n"
+    if behind:
+        rules += f"  - {{id: r, effect: approve, match: {{tools: [pay]}}, approval: {{{behind}}}}}"
+    policy = parse_policy(f"version: 1\ngroups: {GROUPS}\nauthorities: a.yaml\nrules:\n{rules}\n")
+    call = ToolCall(call_id="c1", name="pay", arguments={})
+    others = Authority("autumn", 3, NOW + timedelta(days=1), tenants=frozenset({"other"}))
+    contract = a_contract("pay", risk=risk)
+    decision = decide(call, contract, some_facts(), policy)
+    elsewhere = decide(call, contract, some_facts(authorities=(others,)), policy)
+
+    assert decision.verdict == verdict
+    assert ("by a weaker approval" in decision.reason) is (verdict == "deny")
+    assert elsewhere.verdict == "approval_required"
