@@ -7,13 +7,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 Result = TypeVar("Result")
 
+_Owner: TypeAlias = tuple[str, str]
+"""A tenant; or none, and a run."""
 
 TENANT: ContextVar[str] = ContextVar("tenant", default="")
-"""For whom an activity works, where it knows; all others have their turns together."""
+"""For whom an activity works, where it knows: it has its turn with all that works for them."""
 
 
 class FairThreads:
@@ -21,55 +23,56 @@ class FairThreads:
     A few threads of their own: whoever keeps those of the loop busy keeps nothing here waiting.
 
     Of the tenants that wait, each has its turn, and of a tenant each run, however much one of
-    them asks for. What is given up before its turn is never begun, nor kept: threads may hang as
-    long as a mount does.
+    them asks for; so has each run of which the tenant isn't known. What is given up before its
+    turn is never begun, nor kept: threads may hang as long as a mount does.
     """
 
     def __init__(self, threads: int, name: str) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._lock = threading.Lock()
-        self._waiting: dict[str, dict[str, deque[Callable[[], None]]]] = {}
+        self._waiting: dict[_Owner, dict[str, deque[Callable[[], None]]]] = {}
 
     async def run(self, run_id: str, work: Callable[[], Result]) -> Result:
         """Do some work of a run in a thread, in the context of who asks for it."""
         import asyncio  # a call in a sandbox does without
 
         done, tenant = Future[Result](), TENANT.get()
+        owner = (tenant, "" if tenant else run_id)
         job = partial(copy_context().run, partial(_work, done, work))
         with self._lock:
-            self._waiting.setdefault(tenant, {}).setdefault(run_id, deque()).append(job)
+            self._waiting.setdefault(owner, {}).setdefault(run_id, deque()).append(job)
         # By the loop, which so knows that something is under way: a test's clock waits for it.
         asyncio.get_running_loop().run_in_executor(self._pool, self._work_next)
         try:
             return await asyncio.wrap_future(done)
         except asyncio.CancelledError:
-            self._forget(tenant, run_id, job)
+            self._forget(owner, run_id, job)
             raise
 
-    def _forget(self, tenant: str, run_id: str, job: Callable[[], None]) -> None:
+    def _forget(self, owner: _Owner, run_id: str, job: Callable[[], None]) -> None:
         with self._lock:
-            runs = self._waiting.get(tenant, {})
+            runs = self._waiting.get(owner, {})
             jobs = runs.get(run_id, deque())
             if job in jobs:
                 jobs.remove(job)
             if not jobs:
                 runs.pop(run_id, None)
             if not runs:
-                self._waiting.pop(tenant, None)
+                self._waiting.pop(owner, None)
 
     def _work_next(self) -> None:
         with self._lock:
             if not self._waiting:
                 return  # whoever had asked has given up
-            tenant = next(iter(self._waiting))
-            runs = self._waiting.pop(tenant)
+            owner = next(iter(self._waiting))
+            runs = self._waiting.pop(owner)
             run_id = next(iter(runs))
             jobs = runs.pop(run_id)
             job = jobs.popleft()
             if jobs:
                 runs[run_id] = jobs  # behind all others of the tenant
             if runs:
-                self._waiting[tenant] = runs  # behind all others
+                self._waiting[owner] = runs  # behind all others
         job()
 
 

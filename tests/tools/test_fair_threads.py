@@ -53,6 +53,27 @@ async def test_each_tenant_has_its_turn() -> None:
     assert done == ["acme r1", "bolt r1", "acme r3", "bolt r2", "acme r1"]
 
 
+async def test_a_run_whose_tenant_is_not_known_has_a_turn_of_its_own() -> None:
+    """Models are asked so: all runs together would wait behind each tenant's results."""
+    threads, done = FairThreads(1, "test"), list[str]()
+    free = threading.Event()
+    busy = asyncio.create_task(threads.run("many", free.wait))
+    await asyncio.sleep(0)
+
+    async def ask(run: str, tenant: str) -> None:
+        TENANT.set(tenant)
+        await threads.run(run, lambda: done.append(run))
+
+    asked = [("r1", "acme"), ("r2", "acme"), ("r3", ""), ("r4", ""), ("r3", "")]
+    waiting = [asyncio.create_task(ask(*one)) for one in asked]
+    await asyncio.sleep(0)
+
+    free.set()
+    await asyncio.gather(busy, *waiting)
+
+    assert done == ["r1", "r3", "r4", "r2", "r3"]
+
+
 async def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
     """Nor does it keep a thread; what is raised is raised to whoever waits."""
     threads, done = FairThreads(1, "test"), list[int]()
