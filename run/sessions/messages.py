@@ -123,7 +123,8 @@ def build_receipt(refusal: MessageOutcome) -> MessageReceipt:
 def _find_no_room(session: SessionState, message: MessageSignal, actor: str) -> str | None:
     """Say why a message can't wait, if it can't."""
     waiting = session.waiting
-    held = sum(map(bounds.size, waiting))
+    # Of each alone, without what stands between them: one by one it takes ten times longer.
+    held = bounds.size(waiting) - len(waiting) - 1 if waiting else 0
     actors = {actor, *(one.actor for one in waiting)}
     if (
         len(waiting) < MAX_WAITING_MESSAGES

@@ -3,13 +3,20 @@
 from datetime import timedelta
 
 import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
 
+from holdfast.contracts.bounds import size
 from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.sessions import bounds
 from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.usage import CallUsage
 from holdfast.run.sessions import messages
+from holdfast.workflows.inbound.inbox import InboundMessage
+from holdfast.workflows.sessions import views
 from tests.builders import NOW, a_session, a_state
+from tests.counting import count_calls
 
 LATER = NOW + timedelta(seconds=7)
 
@@ -114,3 +121,29 @@ def test_a_session_without_anything_left_ends_its_messages_at_once() -> None:
     assert over.stop is not None
     assert over.stop.reason == "max_steps (3) reached"
     assert over.stop.detail.startswith("of the whole session: ")
+
+
+def test_how_much_waits_is_what_each_takes_alone() -> None:
+    """However many do: by that it was decided in histories of before."""
+    # SE-05
+    state = talk()
+    for number in range(bounds.MAX_WAITING_MESSAGES):
+        state, _ = messages.accept_message(state, a_message(f"m-{number}"), NOW)
+    _, refused = messages.accept_message(state, a_message("one more"), NOW)
+    held = sum(map(size, messages.require_session(state).waiting))
+    assert refused.reason.startswith(f"200 messages with {held:,} bytes waiting")
+
+
+def test_of_a_flood_no_more_is_read_than_may_wait() -> None:
+    """Where ten thousand came before a session was ended, nobody could open it again."""
+    # SE-05
+
+    def unheard(count: int) -> list[InboundMessage]:
+        texts = (a_message(f"m-{n}").model_dump_json(exclude_unset=True) for n in range(count))
+        sent = [Payload(metadata={"encoding": b"json/plain"}, data=one.encode()) for one in texts]
+        return [InboundMessage("message", [RawValue(one)]) for one in sent]
+
+    few, many = unheard(250), unheard(1_000)
+    assert len(messages.require_session(views.take_unheard(talk(), few, NOW)).waiting) == 200
+    work = count_calls(lambda: views.take_unheard(talk(), few, NOW))
+    assert count_calls(lambda: views.take_unheard(talk(), many, NOW)) == work

@@ -7,6 +7,7 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.sessions.archive import NOT_PROVEN, ArchivedSession, LeftQuery
+from holdfast.contracts.sessions.bounds import MAX_WAITING_MESSAGES
 from holdfast.contracts.sessions.messages import (
     ConversationPage,
     MessageSignal,
@@ -92,8 +93,14 @@ def show_archive(
 
 
 def take_unheard(state: RunState, unheard: Iterable[InboundMessage], now: datetime) -> RunState:
-    """Take the messages that had come when the session was ended, behind much else that had."""
+    """
+    Take the messages that had come when the session was ended, behind much else that had.
+
+    Where no more may wait the rest isn't read: ten thousand may have come.
+    """
     for one in unheard:
+        if len(messages.require_session(state).waiting) >= MAX_WAITING_MESSAGES:
+            break
         said = inbound.read(one.signal, one.payloads, inbound.SESSION_SIGNALS)
         if isinstance(said, MessageSignal):
             state, _ = messages.accept_message(state, said, now)
