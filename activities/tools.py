@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
+from time import monotonic
 
 from pydantic import JsonValue
 from structlog.contextvars import bind_contextvars
@@ -49,6 +51,10 @@ _KEEPERS = FairThreads(4, "keep-result")
 
 class _NotAdmitted(ToolDenied):
     """A call didn't begin, as its worker says: these are no words of a tool."""
+
+
+class _Outdated(ToolDenied):
+    """A call didn't begin: what it was allowed by has changed while its place was made ready."""
 
 
 class ToolActivities:
@@ -99,7 +105,7 @@ class ToolActivities:
             spans = SpanLog(withholds=withholds)
             secret_filter = SecretFilter(self._redactor, withholds=withholds)
             hear = partial(_hear, heartbeater, spans, secret_filter)
-            admit = partial(self._admit, tool, invocation, heartbeater)
+            admit = partial(self._admit, tool, invocation, heartbeater, monotonic())
             result = await self._result(tool, invocation, hear, secret_filter, admit)
             RESULT_ROOM.free()  # what goes on is small, and may wait
             return result.with_(spans=spans.kept) if spans.kept else result
@@ -112,12 +118,7 @@ class ToolActivities:
         only to a tool of the same class. Where an earlier attempt went before, which another
         worker took for harmless, nobody knows what it has done.
         """
-        standing = await self._authorities.find_standing(activity.info().started_time)
-        basis = self._basis._replace(authorities=standing)
-        for_another = invocation.purpose in {"draft", "prepare"}
-        present, risk = basis.digest(tool, for_another=for_another), tool.contract.risk
-        if invocation.purpose in {"undo", "reconcile"}:
-            present = risk
+        present, risk = await self._find_basis(tool, invocation), tool.contract.risk
         if (
             invocation.basis != present
             and activity.info().attempt > 1
@@ -126,6 +127,17 @@ class ToolActivities:
             return unknown_outcome(invocation, tool.contract.name)
         require_same_basis(invocation.basis, present)
         return None
+
+    async def _find_basis(
+        self, tool: Tool, invocation: ToolInvocation, waited: float = 0.0
+    ) -> str:
+        """Return what a call has to be allowed by, as things stand when it has *waited*."""
+        if invocation.purpose in {"undo", "reconcile"}:
+            return tool.contract.risk
+        now = activity.info().started_time + timedelta(seconds=waited)
+        standing = await self._authorities.find_standing(now)
+        basis = self._basis._replace(authorities=standing)
+        return basis.digest(tool, for_another=invocation.purpose in {"draft", "prepare"})
 
     async def _result(
         self,
@@ -142,6 +154,9 @@ class ToolActivities:
                 content = await self._place.run(tool, invocation, hear, admit)
         except NoRoom:
             return success_without_content(invocation, name)
+        except _Outdated as error:
+            unknown = await self._check_basis(tool, invocation)
+            return unknown or failure(invocation, name, error)
         except _NotAdmitted as error:
             return failure(invocation, name, secret_filter.redact_refusal(error, by_tool=False))
         except ToolError as error:
@@ -167,7 +182,7 @@ class ToolActivities:
         return secret_filter.redact_summary(result)
 
     async def _admit(
-        self, tool: Tool, invocation: ToolInvocation, heartbeater: Heartbeater
+        self, tool: Tool, invocation: ToolInvocation, heartbeater: Heartbeater, began: float
     ) -> None:
         """
         Let nothing begin that is switched off; who finds out what happened may, changing nothing.
@@ -194,6 +209,8 @@ class ToolActivities:
             raise _NotAdmitted("it takes more here than what was ruled on with its call")
         if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
             return
+        if await self._find_basis(tool, invocation, monotonic() - began) != invocation.basis:
+            raise _Outdated("what allowed it stands no more", ("ask for it again",))
         try:
             switches = await self._switchboard.current()
         except HoldfastError as error:

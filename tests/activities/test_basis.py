@@ -1,16 +1,23 @@
 """What another release decided about a call doesn't begin, and is never tried twice."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from temporalio.exceptions import ApplicationError
 
 from holdfast import Reconciled, tool
+from holdfast.activities.authority.authorities import AuthorityFile
+from holdfast.activities.authority.basis import Basis
 from holdfast.activities.callers import NOT_AS_DECIDED
 from holdfast.contracts.calls import Purpose
 from holdfast.contracts.tools import Risk
+from holdfast.policy_files import load_policy
 from holdfast.tools.registry import ToolRegistry
 from tests.activities.test_secrets import Saying, told
+from tests.builders import NOW
+from tests.policy.test_authorities import REVOKED, STANDS, policy_in
+from tests.sample import send
 
 
 def nothing() -> Saying:
@@ -61,6 +68,42 @@ async def test_a_read_that_was_tried_may_be_decided_anew(tmp_path: Path) -> None
     """Where a read is one for both, nothing has happened."""
     with pytest.raises(ApplicationError, match="two releases"):
         await told(nothing(), tmp_path, name="look", basis="another", attempt=2)
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+async def test_what_an_authority_allowed_begins_while_that_stands(
+    tmp_path: Path, attempt: int
+) -> None:
+    """A call may wait a minute for its sandbox: what is taken back meanwhile is decided anew."""
+    # BY-74
+    policy, place = load_policy(policy_in(tmp_path, STANDS)), nothing()
+    file = AuthorityFile(policy.authorities)
+    basis = Basis("", policy, "", await file.find_standing(NOW)).digest(send)
+
+    async def take_back() -> None:
+        policy_in(tmp_path, REVOKED)
+
+    call = partial(
+        told,
+        place,
+        tmp_path,
+        name="send",
+        attempt=attempt,
+        tools=ToolRegistry([send]),
+        decides_by=Basis("", policy, ""),
+        basis=basis,
+    )
+    await call()
+    place.starts = take_back
+    if attempt == 1:
+        with pytest.raises(ApplicationError) as refused:
+            await call()
+        assert refused.value.type == NOT_AS_DECIDED
+    else:
+        result, _ = await call()
+        assert result.status == "outcome_unknown"
+
+    assert len(place.calls) == 1
 
 
 async def test_who_finds_out_looks_for_nothing_that_was_never_ruled_on(

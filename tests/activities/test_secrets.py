@@ -125,6 +125,7 @@ async def told(
     attempt: int = 1,
     *,
     tools: ToolRegistry = TOOLS,
+    decides_by: Basis = BASIS,
     **call: object,
 ) -> tuple[ToolResult, list[JsonValue]]:
     """Make a call, and return its result and what it reported."""
@@ -135,7 +136,7 @@ async def told(
         FileArtifacts(folder),
         board or Board(),
         redactor,
-        BASIS,
+        decides_by,
     )
     environment = environment or ActivityEnvironment()
     environment.info = dataclasses.replace(
