@@ -1,5 +1,6 @@
 """Asking runs what they know, through Temporal."""
 
+import secrets
 from collections.abc import AsyncGenerator, Mapping
 from datetime import timedelta
 
@@ -257,8 +258,10 @@ class TemporalEarlierRuns:
             whole = await self._ask(execution, digest, of)
             if not whole.redacted:
                 return whole
-        if not digests and left.brief.retry_of is None:
-            return left  # no model was asked
+        retries = left.brief.retry_of is not None
+        if not digests and (not retries or await _began_parts(self._client, execution)):
+            # It asked no model itself; what those read that did its work may have been anything.
+            return left.with_(origin=secrets.token_hex(32))
         earlier = left.brief.retry_of.run_id if left.brief.retry_of else ""
         raise build_start_refusal(
             f"run {execution.run_id!r} asked no model: retry {earlier!r} itself"
@@ -313,6 +316,15 @@ async def find_last_digests(client: Client, execution: Execution) -> tuple[str, 
             state: RunState = inputs[0]
             return state.conversation.head.digest, state.conversation.sent.digest
     return ()
+
+
+async def _began_parts(client: Client, execution: Execution) -> bool:
+    """Whether an execution had other agents do anything."""
+    begins = EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
+    async for event in _read_backwards(client, execution):
+        if event.event_type == begins:
+            return True
+    return False
 
 
 async def _read_backwards(client: Client, execution: Execution) -> AsyncGenerator[HistoryEvent]:

@@ -6,17 +6,19 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowFailureError
 
-from holdfast import App, Risk, Triggers, tool
+from holdfast import App, Risk, Tiers, Triggers, tool
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.transcript import ToolTurn
 from holdfast.testing import Reply, ScriptTurn, call, say
+from tests.attacks.test_ended_sessions import FREE, book
 from tests.control.controlled import asked_to_resolve, resolve
+from tests.control.guarded import on_word
 from tests.control.test_held_undoing import blocked, held
 from tests.running import Run, Runs
-from tests.sample import lines, note, scripted, told
+from tests.sample import lines, look, note, scripted, told
 from tests.workflows.test_permissions import policy
-from tests.workflows.test_retries import first_then, retried, said
-from tests.workflows.tiered import written
+from tests.workflows.test_retries import BROKEN, first_then, retried, said
+from tests.workflows.tiered import staffed, written
 
 
 @tool(risk=Risk.WRITE_INTERNAL, timeout=60)
@@ -146,3 +148,67 @@ async def test_an_undo_that_was_under_way_at_the_end_may_have_happened(
     done = words[0].partition("Nobody knows")[0]
 
     assert 'title="three"' not in done, words[0]
+
+
+async def test_a_retry_whose_work_others_did_is_tried_again_itself(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """It asked no model itself, and withholds words; the run before it knows less."""
+    # NR-06 FB-11
+    goals: list[str] = []
+
+    def obey(turn: ScriptTurn) -> Reply:
+        if turn.number > 1:
+            return BROKEN
+        goals.append(turn.goal)
+        return BROKEN if len(goals) == 1 else call("book", log=str(tmp_path / "log"), place="Rome")
+
+    app = staffed(
+        {"coder": obey},
+        tiers=Tiers(full="coder"),
+        guardrails=[on_word("no_bad", "bad", "output")],
+        tools=[book],
+        policy=policy(tmp_path, FREE),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        again = await retried(runs, run)
+        await again.result()
+        last = await retried(runs, again)
+        ended = await last.result()
+
+    assert (ended.status, len(goals)) == ("stopped", 3)
+    assert lines(tmp_path / "log") == ["booked Rome"]
+
+
+async def test_who_tries_again_what_others_worked_at_may_quote_what_they_read(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Of words that are withheld nobody knows what they quote: they are believed no more."""
+    # NR-06 BY-24
+    goals: list[str] = []
+
+    def obey(turn: ScriptTurn) -> Reply:
+        if turn.number > 1:
+            return say("done") if len(goals) > 1 else BROKEN
+        goals.append(turn.goal)
+        if len(goals) == 1:
+            return call("look", place="a page of a stranger")
+        return call("book", log=str(tmp_path / "log"), place="Rome")
+
+    wary = "{id: wary, effect: forbid, match: {tools: [book]}, when: trust == 'untrusted'}"
+    app = staffed(
+        {"coder": obey},
+        tiers=Tiers(full="coder"),
+        guardrails=[on_word("no_bad", "bad", "output")],
+        tools=[book, look],
+        policy=policy(tmp_path, wary, FREE),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        ended = await (await retried(runs, run)).result()
+
+    assert (ended.status, len(goals)) == ("completed", 2)
+    assert lines(tmp_path / "log") == []

@@ -114,7 +114,7 @@ class _MemoryClient:
     async def get_workflow_execution_history_reverse(
         self, request: GetWorkflowExecutionHistoryReverseRequest
     ) -> GetWorkflowExecutionHistoryReverseResponse:
-        """Return the activities that an execution asked for, the latest first, on one page."""
+        """Return the activities and parts that one asked for, the latest first, on one page."""
         named = request.execution
         found = _find(self._server, named.workflow_id, named.run_id)
         answer = GetWorkflowExecutionHistoryReverseResponse()
@@ -150,3 +150,6 @@ def _list_asked(execution: Execution) -> Iterator[HistoryEvent]:
             told.activity_type.name = command.schedule_activity.activity_type
             told.input.payloads.extend(command.schedule_activity.arguments)
             yield event
+        elif command.HasField("start_child_workflow_execution"):
+            begins = EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
+            yield HistoryEvent(event_type=begins)
