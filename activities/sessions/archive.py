@@ -21,6 +21,15 @@ READ_TIMEOUT = timedelta(minutes=1)
 WRITE_TIMEOUT = timedelta(minutes=10)
 """Until an archive that doesn't answer counts as one that can't be used."""
 
+BUSY_TIMEOUT = timedelta(seconds=2)
+"""
+So long those wait that come when many wait already: sessions open and close in places that others
+need for whatever they decide.
+"""
+
+MAX_PATIENT = 20
+"""Of the hundred such places."""
+
 _THREADS = 8
 """Reads and writes at a time; where a mount hangs each keeps its thread until that is back."""
 
@@ -55,7 +64,7 @@ class DirectoryArchive:
     An archive in a directory, which nobody but this user reads, nor its names. Raises OSError.
 
     A folder that is there already is left as open as it is. One on a mount that hangs keeps
-    threads of its own alone, and nobody waits for it longer than a time limit.
+    threads of its own alone, and nobody waits for it longer than a time limit, nor many so long.
     """
 
     def __init__(
@@ -64,9 +73,11 @@ class DirectoryArchive:
         *,
         read_timeout: timedelta = READ_TIMEOUT,
         write_timeout: timedelta = WRITE_TIMEOUT,
+        busy_timeout: timedelta = BUSY_TIMEOUT,
     ) -> None:
         self.folder = folder
         self._read_timeout, self._write_timeout = read_timeout, write_timeout
+        self._busy_timeout, self._waiting = busy_timeout, 0
         self._threads = FairThreads(_THREADS, "archive")
 
     async def read(self, path: str) -> bytes | None:
@@ -94,11 +105,16 @@ class DirectoryArchive:
 
     async def _run(self, path: str, work: Callable[[], Result], limit: timedelta) -> Result:
         """Do what blocks in a thread of the archive's; each session and run has its turn."""
+        if self._waiting >= MAX_PATIENT:
+            limit = min(limit, self._busy_timeout)
+        self._waiting += 1
         try:
             async with asyncio.timeout(limit.total_seconds()):
                 return await self._threads.run(path.rpartition("/")[0], work)
         except TimeoutError as error:
             raise TimeoutError(errno.ETIMEDOUT, "it doesn't answer") from error
+        finally:
+            self._waiting -= 1
 
     def _read(self, path: str) -> bytes | None:
         try:

@@ -11,7 +11,11 @@ from pathlib import Path, PosixPath
 import pytest
 
 from holdfast.activities.project import ProjectActivities
-from holdfast.activities.sessions.archive import DirectoryArchive
+from holdfast.activities.sessions.archive import (
+    MAX_PATIENT,
+    READ_TIMEOUT,
+    DirectoryArchive,
+)
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.adapters.catalogue import PriceList
 from holdfast.contracts.errors import ToolDenied
@@ -156,7 +160,7 @@ async def test_an_archive_that_hangs_keeps_none_of_the_threads_of_the_loop(
     mount: Path, way: str
 ) -> None:
     """However many wait for it, a run of anybody opens, and the loop goes on."""
-    archive = DirectoryArchive(mount)
+    archive = DirectoryArchive(mount, busy_timeout=READ_TIMEOUT)
     held = [asyncio.ensure_future(WAYS[way](archive)) for _ in range(MORE_THAN_ALL)]
     await asyncio.sleep(0)
 
@@ -187,6 +191,22 @@ async def test_who_waits_for_an_archive_that_hangs_is_told_so(mount: Path, way: 
     assert await DirectoryArchive(mount).read(PATH) == b"one, two"
     wait_for_who_gives_up()
     assert await DirectoryArchive(mount).read(PATH) == b"one, two"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_few_wait_long_for_an_archive_that_hangs(mount: Path, way: str) -> None:
+    """Sessions open and close in places where all is decided: the others are told at once."""
+    archive = DirectoryArchive(mount, busy_timeout=timedelta(0))
+    waiting = [asyncio.ensure_future(WAYS[way](archive)) for _ in range(MAX_PATIENT)]
+    await asyncio.sleep(0)
+    for _ in range(MORE_THAN_ALL):
+        with pytest.raises(OSError, match="it doesn't answer"):
+            await WAYS[way](archive)
+
+    assert not any(one.done() for one in waiting)
+    Hanging.back.set()
+    await asyncio.gather(*waiting)
+    await WAYS[way](archive)
 
 
 async def test_a_session_whose_archive_hangs_says_why_it_does_not_open(mount: Path) -> None:
