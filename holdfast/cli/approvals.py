@@ -166,7 +166,8 @@ async def _find_requests(run: Run) -> list[PendingRequest]:
     description = await run.describe()
     if not is_open(description.status):
         return []
-    return [PendingRequest(run, request) for request in await run.pending()]
+    waiting = await seeing.read_from_asking_runs(run, await run.pending())
+    return [PendingRequest(run, request) for request in waiting]
 
 
 async def _find_all_requests(holdfast: Holdfast) -> list[PendingRequest]:

@@ -93,17 +93,41 @@ async def _find_request(
 async def read_from_asking_run(run: Run, found: Wanted) -> Wanted:
     """Return a request as the part has it that asks: what is signed goes by nobody else's word."""
     asking = run.find_asking(found)
+    return _find_same(run, asking, found, () if asking is run else await asking.pending())
+
+
+def _find_same(run: Run, asking: Run, found: Wanted, waiting: Sequence[Request]) -> Wanted:
+    """Return a request as the run has it that asks, of what waits there."""
     if asking is run:
         return found
-    same = (one for one in await asking.pending() if one.request_id == found.own_id)
+    same = (one for one in waiting if one.request_id == found.own_id)
     match next(same, None):
         case None:
             raise HoldfastError(f"run {asking.id!r} asks for no {found.own_id!r} any more")
-        case one if found.left_out or one.digest == found.digest:
+        case one if type(one) is type(found) and (found.left_out or one.digest == found.digest):
             fresh = one.with_(request_id=found.request_id, run_id=found.run_id)
             return found.copy_with(dict(fresh))
         case _:
             raise HoldfastError(f"run {asking.id!r} asks for something else: see {run.id!r} again")
+
+
+async def read_from_asking_runs(run: Run, waiting: Sequence[Request]) -> list[Request]:
+    """
+    Return requests as those runs have them that ask; a line names what they don't ask.
+
+    Who signs elsewhere goes by what is printed, and anybody can have a run show for a part what
+    that doesn't ask, with the digests of what it does.
+    """
+    found, asked = list[Request](), dict[str, tuple[Request, ...]]()
+    for one in waiting:
+        asking = run.find_asking(one)
+        try:
+            if asking is not run and asking.id not in asked:
+                asked[asking.id] = await asking.pending()
+            found.append(_find_same(run, asking, one, asked.get(asking.id, ())))
+        except HoldfastError as error:
+            screen.warn(f"{one.request_id}: {error}")
+    return found
 
 
 def _require_only(run: str, fitting: list[Wanted], waiting: Sequence[Request]) -> Wanted:

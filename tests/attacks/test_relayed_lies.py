@@ -18,6 +18,7 @@ from holdfast.signing import OwnKey
 from holdfast.testing import call, say
 from tests.builders import a_request
 from tests.memory.runs import MemoryRun, MemoryRuns
+from tests.policy.reviews import a_review
 from tests.sample import lines
 from tests.workflows.delegating import FOUND, ask, desk
 from tests.workflows.test_permissions import policy
@@ -179,6 +180,43 @@ async def test_a_run_has_nobody_sign_what_another_asks(
 
     assert (taken.accepted, taken.code, lines(log)) == (False, "invalid_token", [])
     assert shown.run_id.startswith((run.part(PART).id, execution))
+
+
+class Answering(Run):
+    """A run whose parts answer what they ask."""
+
+    def __init__(self, client: Client, name: str, asked: Request) -> None:
+        super().__init__(client, name)
+        self._of, self._asked = client, asked
+
+    async def pending(self) -> tuple[Request, ...]:
+        return (self._asked,)
+
+    def find_asking(self, request: Request) -> Run:
+        return Answering(self._of, request.run_id, self._asked) if request.run_id else self
+
+
+@pytest.mark.parametrize("left_out", ["", " "], ids=["whole", "left out"])
+async def test_what_a_part_asks_is_printed_as_it_asks_it(
+    capsys: pytest.CaptureFixture[str], left_out: str
+) -> None:
+    """Who signs elsewhere goes by that: what another run shows in its place isn't printed."""
+    # BY-52 RK-19
+    client = await Client.connect("nowhere:1", lazy=True)
+    real = a_request("req-1", strength="strong", challenge="c" * 64)
+    shown = real.with_(request_id="part/req-1", run_id="part", left_out=left_out)
+    lie = shown.copy_with({"arguments": {"text": "good morning"}, "action": "greet"})
+    review = a_review("part/req-1", run_id="part", text="good morning", left_out=left_out)
+    gone = shown.with_(request_id="part/req-2")
+    run = Answering(client, "root", real)
+    asked = shown.with_(left_out="")
+
+    found = await seeing.read_from_asking_runs(run, [shown, lie, review, gone])
+    told = capsys.readouterr().err.splitlines()
+
+    assert found == ([asked, asked] if left_out else [asked])
+    assert len(told) == 4 - len(found)
+    assert "good morning" not in str(found)
 
 
 async def test_a_token_says_nothing_of_what_was_left_out() -> None:
