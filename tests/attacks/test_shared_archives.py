@@ -46,16 +46,17 @@ async def test_no_session_of_another_namespace_is_opened_or_replaced(tmp_path: P
     # SE-02
     sessions = SessionActivities(DirectoryArchive(tmp_path), NoneEarlier())
     ours, theirs = asked_in("acme-eu"), asked_in("acme-us")
-    later = ARCHIVED.model_copy(update={"closed_at": LATER.replace(year=2030)})
+    closed = ARCHIVED.model_copy(update={"execution": ours.info.workflow_run_id})
+    later = closed.model_copy(update={"closed_at": LATER.replace(year=2030)})
 
-    await ours.run(sessions.save_session, ARCHIVED)
+    await ours.run(sessions.save_session, closed)
     await ours.run(sessions.save_conversation, PAGE)
     read = await theirs.run(sessions.load_session, ASKED)
     await theirs.run(sessions.save_session, later)
     await theirs.run(sessions.save_conversation, PAGE.model_copy(update={"items": ()}))
     kept = await ours.run(sessions.load_session, ASKED)
 
-    assert (read.archived, kept.archived) == (None, ARCHIVED)
+    assert (read.archived, kept.archived) == (None, closed)
     pages = [one.read_text() for one in tmp_path.glob("sessions/*/said/*.json")]
     assert PAGE.model_dump_json() in pages
 
