@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import AuthoredContract, Contract, Digested, JsonObject, Several
+from holdfast.contracts.base import AuthoredContract, Contract, Digested, JsonObject
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.calls import Grant
@@ -59,14 +59,14 @@ class Requirement(AuthoredContract):
     """
 
     strength: Literal["plain", "strong"] = "plain"
-    groups: Several[str] = ()
+    groups: tuple[str, ...] = ()
     count: int = Field(default=1, ge=1, le=100)
-    methods: Several[str] = ()
+    methods: tuple[str, ...] = ()
     max_auth_age: Seconds | None = None
     valid_for: Seconds | None = None
     expires_after: Seconds | None = None
     escalate_after: Seconds | None = None
-    escalate_to: Several[str] = ()
+    escalate_to: tuple[str, ...] = ()
     recovery: str = ""
 
     @property
@@ -86,15 +86,15 @@ class Proof(Contract):
 
     issuer: str
     subject: str
-    methods: Several[str]
+    methods: tuple[str, ...]
     authenticated_at: datetime
     token_id: str
     verified_at: datetime
     key: str = Field(default="", exclude_if=not_)
     thumbprint: str = Field(default="", exclude_if=not_)
-    groups: Several[str] = Field(default=(), exclude_if=not_)
+    groups: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
-    def with_(self, *, groups: Several[str]) -> Self:
+    def with_(self, *, groups: tuple[str, ...]) -> Self:
         """Return a copy with other groups."""
         return self.copy_with({"groups": groups})
 
@@ -119,7 +119,7 @@ class ApprovalRecord(Contract):
     at: datetime
     scope: Literal["single_use"] = "single_use"
     challenge: str = ""
-    groups: Several[str] = ()
+    groups: tuple[str, ...] = ()
     expires_at: datetime | None = None
     recovery: str = ""
     proof: Proof | None = None
@@ -143,8 +143,8 @@ class RequestChange(TypedDict, total=False):
 class ApprovableChange(RequestChange, total=False):
     """What may change of it."""
 
-    approvals: Several[ApprovalRecord]
-    lapsed: Several[ApprovalRecord]
+    approvals: tuple[ApprovalRecord, ...]
+    lapsed: tuple[ApprovalRecord, ...]
     escalated_at: datetime | None
     challenge: str
 
@@ -154,7 +154,7 @@ class ReviewChange(ApprovableChange, total=False):
 
     reason: str
     text: str
-    objections: Several[str]
+    objections: tuple[str, ...]
 
 
 class ApprovalRequest(_Request, Requirement):
@@ -191,8 +191,8 @@ class ApprovalRequest(_Request, Requirement):
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
     grant: Grant | None = Field(default=None, exclude_if=lambda grant: grant is None)
     challenge: str = ""
-    approvals: Several[ApprovalRecord] = ()
-    lapsed: Several[ApprovalRecord] = Field(default=(), exclude_if=not_)
+    approvals: tuple[ApprovalRecord, ...] = ()
+    lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None
 
     def with_(self, **changes: Unpack[ApprovableChange]) -> Self:
@@ -216,16 +216,16 @@ class Review(_Request, Requirement):
     kind: Literal["review"] = "review"
     action: Literal["require_approval"] = "require_approval"
     subject: str
-    objections: Several[str]
+    objections: tuple[str, ...]
     text: str
     arguments_digest: str
     requester: str
     challenge: str
     call_id: str = ""
-    calls: Several[str] = Field(default=(), exclude_if=not_)
+    calls: tuple[str, ...] = Field(default=(), exclude_if=not_)
     quotes: bool = Field(default=False, exclude_if=not_)
-    approvals: Several[ApprovalRecord] = ()
-    lapsed: Several[ApprovalRecord] = Field(default=(), exclude_if=not_)
+    approvals: tuple[ApprovalRecord, ...] = ()
+    lapsed: tuple[ApprovalRecord, ...] = Field(default=(), exclude_if=not_)
     escalated_at: datetime | None = None
 
     def with_(self, **changes: Unpack[ReviewChange]) -> Self:
@@ -276,8 +276,8 @@ class Escalation(_Request):
     action: Literal["pause_and_escalate"] = "pause_and_escalate"
     detail: str
     trigger: str = Field(default="", exclude_if=not_)
-    attempts: Several[ModelAttempt] = Field(default=(), exclude_if=not_)
-    approaches: Several[Approach] = Field(default=(), exclude_if=not_)
+    attempts: tuple[ModelAttempt, ...] = Field(default=(), exclude_if=not_)
+    approaches: tuple[Approach, ...] = Field(default=(), exclude_if=not_)
     usage: UsageMetrics | None = Field(default=None, exclude_if=lambda value: value is None)
     confidence: float | None = Field(default=None, exclude_if=lambda value: value is None)
     answer: str | None = Field(default=None, exclude_if=lambda value: value is None)

@@ -11,7 +11,6 @@ from typing import Annotated, ClassVar, Self, TypeAlias, TypeVar, cast
 from pydantic import (
     BaseModel,
     ConfigDict,
-    FailFast,
     GetCoreSchemaHandler,
     JsonValue,
     computed_field,
@@ -19,10 +18,6 @@ from pydantic import (
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 JsonObject: TypeAlias = dict[str, JsonValue]
-
-Entry = TypeVar("Entry")
-Several: TypeAlias = Annotated[tuple[Entry, ...], FailFast()]
-"""What a stranger may send, of which the first flaw is enough: each takes a hundred bytes."""
 
 _MAX_EXACT = 2**53 - 1
 """Beyond it not every integer is a float."""
@@ -39,8 +34,28 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_cir
 _MARK = "\ud800"
 """Half of a surrogate pair, which stands in no text that can be written."""
 
+_COLLECTIONS = frozenset({"list", "tuple", "set", "frozenset", "dict"})
+
+_NO_SCHEMAS = frozenset({"default", "metadata", "serialization"})
+"""What stands under these in a schema is none."""
+
 _set = object.__setattr__
 """Sets what pydantic keeps of a value that nobody else may change."""
+
+
+def _stop_at_first_flaw(schema: object) -> None:
+    """Have all collections in a core schema of pydantic's tell of their first flaw alone."""
+    if isinstance(schema, dict):
+        parts = cast("dict[str, object]", schema)
+        kind = parts.get("type")  # without one they are fields by their names
+        if isinstance(kind, str) and kind in _COLLECTIONS:
+            parts["fail_fast"] = True
+        for name, part in parts.items():
+            if not isinstance(kind, str) or name not in _NO_SCHEMAS:
+                _stop_at_first_flaw(part)
+    elif isinstance(schema, list | tuple):
+        for part in cast("Iterable[object]", schema):
+            _stop_at_first_flaw(part)
 
 
 class Contract(BaseModel):
@@ -48,10 +63,18 @@ class Contract(BaseModel):
     A value that crosses a floor or enters history.
 
     Unknown fields are ignored: while a deployment rolls, an older worker reads what a newer one
-    wrote.
+    wrote. Of many values the first that doesn't fit is told, and no other is looked for.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        schema = handler(source)
+        _stop_at_first_flaw(schema)
+        return schema
 
     def copy_with(self, changes: Mapping[str, object]) -> Self:
         """Copy it unchecked: what a contract's own `with_` takes, the type checker has seen."""

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import Field, JsonValue
 
-from holdfast.contracts.base import Contract, JsonObject, Several, digest
+from holdfast.contracts.base import Contract, JsonObject, digest
 
 ErrorType = Literal[
     "unknown_tool",
@@ -100,8 +100,8 @@ AnyCall: TypeAlias = ToolCall | MalformedCall
 class Grant(Contract):
     """What a sandboxed call may do: the commands and hosts of the rule that let it run."""
 
-    commands: Several[str] = Field(default=(), exclude_if=not_)
-    hosts: Several[str] = Field(default=(), exclude_if=not_)
+    commands: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    hosts: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
 
 class Draft(Contract):
@@ -247,7 +247,7 @@ class CustomSpan(Contract):
         return self.copy_with({"guardrail": guardrail})
 
 
-CustomSpans: TypeAlias = Annotated[Several[CustomSpan], Field(max_length=MAX_CUSTOM_SPANS)]
+CustomSpans: TypeAlias = Annotated[tuple[CustomSpan, ...], Field(max_length=MAX_CUSTOM_SPANS)]
 
 
 class ToolSuccessChange(TypedDict, total=False):
@@ -300,7 +300,7 @@ class ToolFailureChange(TypedDict, total=False):
     call_id: str
     name: str
     reason: str
-    next_valid_actions: Several[str]
+    next_valid_actions: tuple[str, ...]
     spans: CustomSpans
     crowded_out: bool
     by_person: bool
@@ -320,7 +320,7 @@ class ToolFailure(Contract):
     name: str
     type: ErrorType
     reason: str
-    next_valid_actions: Several[str] = ()
+    next_valid_actions: tuple[str, ...] = ()
     crowded_out: bool = Field(default=False, exclude_if=not_)
     by_person: bool = Field(default=False, exclude_if=not_)
     spans: CustomSpans = Field(default=(), exclude_if=not_)

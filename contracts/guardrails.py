@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from pydantic import Field, JsonValue, model_validator
 
 from holdfast.contracts.approvals import Requirement
-from holdfast.contracts.base import AuthoredContract, Contract, Several
+from holdfast.contracts.base import AuthoredContract, Contract
 from holdfast.contracts.bounds import (
     MAX_CONSTRAINT_CHARS,
     MAX_CONSTRAINTS,
@@ -310,5 +310,5 @@ class GuardrailVerdicts(Contract):
     `spans` are what they did for that, each with the name of its guardrail.
     """
 
-    verdicts: Several[GuardrailVerdict]
+    verdicts: tuple[GuardrailVerdict, ...]
     spans: CustomSpans = Field(default=(), exclude_if=not_)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, JsonValue, field_serializer
 
-from holdfast.contracts.base import Contract, Inbound, JsonObject, Several, Stored, digest
+from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
 from holdfast.contracts.bounds import Count, Number
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import AnyCall
@@ -303,12 +303,12 @@ class ModelRequest:
 class ModelReplyChange(TypedDict, total=False):
     """What may change of it."""
 
-    calls: Several[AnyCall]
-    parts: Several[Part]
+    calls: tuple[AnyCall, ...]
+    parts: tuple[Part, ...]
     stop: StopCause
     output: JsonValue
-    objections: Several[str]
-    notes: Several[str]
+    objections: tuple[str, ...]
+    notes: tuple[str, ...]
     failed_usage: CallUsage | None
     model: str
     provider_state: JsonObject | None
@@ -330,13 +330,13 @@ class ModelReply(Contract):
     """
 
     text: str = Field(default="", exclude_if=not_)
-    calls: Several[AnyCall] = ()
-    parts: Several[Part] = Field(default=(), exclude_if=not_)
+    calls: tuple[AnyCall, ...] = ()
+    parts: tuple[Part, ...] = Field(default=(), exclude_if=not_)
     stop: StopCause
     stop_detail: str = Field(default="", exclude_if=not_)
     output: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
-    objections: Several[str] = Field(default=(), exclude_if=not_)
-    notes: Several[str] = Field(default=(), exclude_if=not_)
+    objections: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    notes: tuple[str, ...] = Field(default=(), exclude_if=not_)
     usage: CallUsage = Field(
         default_factory=lambda: _NOTHING_USED, exclude_if=lambda used: used == _NOTHING_USED
     )

@@ -39,6 +39,9 @@ from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 
 _MAX_NAME_CHARS = 60
 
+_MAX_FLAWS = 1000
+"""Flaws of an input of which some are told: pydantic describes all of them or none."""
+
 _PROVIDER_TIMER = "asks again then: "
 
 _DONE = {
@@ -237,7 +240,9 @@ def _say_flaw(entry: ErrorDetails) -> str:
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """Say on one short line what is wrong with an input, field by field."""
+    """Say on one short line what is wrong with an input, field by field; of too much, how much."""
+    if (flaws := error.error_count()) > _MAX_FLAWS:
+        return f"{flaws:,} fields are wrong or unknown"
     return shorten(
         "; ".join(
             f"{'.'.join(str(part) for part in entry['loc']) or 'the argument'}: {_say_flaw(entry)}"

@@ -44,6 +44,8 @@ class BoundedJsonConverter(PydanticJSONPlainPayloadConverter):
         try:
             return super().from_payload(payload, type_hint)
         except ValidationError as error:
+            if error.error_count() > 1:  # what is no JSON has one flaw
+                raise
             flaws = error.errors(include_url=False, include_input=False)
             if flaws[0]["type"] != "json_invalid":
                 raise

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from holdfast.contracts.approvals import Request
-from holdfast.contracts.base import Inbound, JsonObject, Several
+from holdfast.contracts.base import Inbound, JsonObject
 from holdfast.contracts.signals import MessageOutcome, Name
 
 RELAYED_SIGNALS = frozenset({"held", "requests", "verdict"})
@@ -21,7 +21,7 @@ class RequestsSignal(Inbound):
     """The signal `requests`: all that waits for people in a run that works for this one."""
 
     run_id: str
-    requests: Annotated[Several[Request], BeforeValidator(_read_once)]
+    requests: Annotated[tuple[Request, ...], BeforeValidator(_read_once)]
 
 
 class ForwardedSignal(Inbound):

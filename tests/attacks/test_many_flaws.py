@@ -1,18 +1,25 @@
 """What strangers send that has very many flaws: a workflow task that names them all never ends."""
 
 import json
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, cast
 
 import pytest
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
+from holdfast.contracts.base import Contract
 from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
+from holdfast.contracts.control import Effect
 from holdfast.contracts.delegation.relayed import RequestsSignal
+from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.guardrails import GuardrailVerdicts
 from holdfast.contracts.model import ModelReply
+from holdfast.contracts.run import RunInput
+from holdfast.contracts.sessions.messages import SessionInput
+from holdfast.contracts.state.run import RunState
+from holdfast.contracts.tools import ToolContract
 from holdfast.workflows.inbound import messages
 
 MANY: list[JsonValue] = [{} for _ in range(1_000)]
@@ -24,6 +31,8 @@ Reader: TypeAlias = Callable[[str], object]
 
 a_signal = RequestsSignal.model_validate_json
 verdicts = GuardrailVerdicts.model_validate_json
+a_run = RunInput.model_validate_json
+a_session = SessionInput.model_validate_json
 a_reply = ModelReply.model_validate_json
 a_result = TypeAdapter[ToolSuccess | ToolFailure](ToolResult).validate_json
 
@@ -43,6 +52,12 @@ SENT: list[tuple[Reader, JsonValue]] = [
     (a_signal, asking("escalation", attempts=MANY, approaches=MANY)),
     (verdicts, {"verdicts": MANY, "spans": MANY}),
     (a_reply, {"parts": MANY, "calls": MANY, "notes": NUMBERS, "objections": NUMBERS}),
+    (a_run, {"agent": "it", "input": "x", "models": NUMBERS, "known": MANY}),
+    (a_run, {"agent": "it", "input": "x", "ceiling": {"without_tools": NUMBERS}}),
+    (
+        a_session,
+        {"agent": "it", "session_id": "s", "models": NUMBERS, "sensitive_domains": NUMBERS},
+    ),
     (a_result, {"status": "ok", "spans": MANY}),
     (a_result, {"status": "error", "next_valid_actions": NUMBERS, "spans": MANY}),
 ]
@@ -67,6 +82,41 @@ def test_what_lacks_much_is_read_once() -> None:
     missing = [id(one["input"]) for one in found if one["type"] == "missing"]
     assert len(missing) > 5
     assert len(set(missing)) == 1
+
+
+@pytest.mark.parametrize("kind", [RunInput, Effect, RunState, ModelReply, ToolContract])
+def test_no_collection_of_a_contract_looks_for_more(kind: type[Contract]) -> None:
+    """Nobody who writes a contract has to think of it."""
+    found = list(find_collections(kind.__pydantic_core_schema__))
+    assert found
+    assert all(found)
+
+
+def find_collections(schema: object) -> Iterator[bool]:
+    """Say of each collection in a core schema of pydantic's whether its first flaw is its last."""
+    if isinstance(schema, dict):
+        parts = cast("dict[str, object]", schema)
+        if str(parts.get("ref")).startswith("pydantic.types.JsonValue"):  # takes anything
+            return
+        if parts.get("type") in ("list", "tuple", "set", "frozenset", "dict"):
+            yield bool(parts.get("fail_fast"))
+        for name, part in parts.items():
+            if name not in ("metadata", "serialization"):
+                yield from find_collections(part)
+    elif isinstance(schema, list | tuple):
+        for part in cast("Iterable[object]", schema):
+            yield from find_collections(part)
+
+
+def test_such_a_start_is_refused_in_a_few_words() -> None:
+    """440,000 wrong models were described one by one: five seconds for a start, for all runs."""
+    fields: dict[str, JsonValue] = {f"field{number}": 0 for number in range(2_000)}
+    with pytest.raises(InvalidInput) as error:
+        messages.read_run_input([{"agent": "it", "input": "x", "models": NUMBERS}])
+    assert str(error.value).endswith("input: models.0: Input should be a valid string")
+    with pytest.raises(InvalidInput) as error:
+        messages.read_run_input([{"agent": "it", "input": "x", **fields}])
+    assert str(error.value).endswith("this input: 2,000 fields are wrong or unknown")
 
 
 def test_such_a_message_is_refused_in_a_few_words() -> None:
