@@ -11,14 +11,15 @@ from pydantic import JsonValue
 
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError
+from holdfast.tools.large_json import READERS
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.sandbox.channel import Channel, open_pipes
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.sandbox.talk import (
     BYTES_PER_SECOND,
-    MAX_LINE_BYTES,
     MAX_MESSAGES,
     MAX_REPORT_BYTES,
+    MORE_BYTES_PER_SECOND,
     outcome,
 )
 from tests.attacks import hostile
@@ -26,6 +27,7 @@ from tests.attacks.hostile import CHANNEL
 from tests.attacks.outside import Attack, nobody
 from tests.builders import admitted
 
+REPORT = b'{"kind": "progress", "value": 1}'
 FORGED = json.dumps({"kind": "done", "content": '"forged"'})
 
 
@@ -135,17 +137,43 @@ async def test_words_on_the_standard_output(attack: Attack) -> None:
 
 async def test_megabytes_are_taken_in_turns_with_everybody_else() -> None:
     """Reports of blanks, each as large as a result: to read one takes the loop of all runs."""
-    report = b'{"kind": "progress", "value": 1}'.ljust(3_999_999) + b"\n"
-    said = report * 9 + FORGED.encode() + b"\n"
+    said = (REPORT.ljust(1_999_999) + b"\n") * 6 + FORGED.encode() + b"\n"
     began = monotonic()
 
     with open_pipes() as (ours, its), os.fdopen(its.writing, "wb") as writing:
         saying = asyncio.create_task(asyncio.to_thread(writing.write, said))
-        assert await outcome(Channel(ours), lambda _: None, nobody) == b'"forged"'
+        assert await outcome(Channel(ours, "run-1"), lambda _: None, nobody) == b'"forged"'
         await saying
         os.close(its.reading)
-    beyond = 36_000_000 - 2 * MAX_LINE_BYTES
-    assert monotonic() - began > 0.9 * beyond / BYTES_PER_SECOND
+    beyond = 12_000_000 - 8 * BYTES_PER_SECOND - MORE_BYTES_PER_SECOND
+    assert monotonic() - began > 0.9 * beyond / MORE_BYTES_PER_SECOND
+
+
+async def test_large_messages_are_read_beside_the_loop() -> None:
+    """One of few bytes is read at once; for others a run waits until it is its turn."""
+    heard, first, free = list[JsonValue](), asyncio.Event(), threading.Event()
+    others = [asyncio.create_task(READERS.run(f"other-{n}", free.wait)) for n in range(2)]
+    with open_pipes() as (ours, its), os.fdopen(its.writing, "wb") as writing:
+        writing.write(REPORT + b"\n" + REPORT.ljust(20_000) + b"\n" + FORGED.encode() + b"\n")
+        writing.flush()
+
+        def hear(report: JsonValue) -> None:
+            heard.append(report)
+            first.set()
+
+        calling = asyncio.create_task(outcome(Channel(ours, "run-1"), hear, nobody))
+        await first.wait()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        waits = list(heard)
+        free.set()
+        said = await calling
+        os.close(its.reading)
+    await asyncio.gather(*others)
+
+    assert waits == [1]
+    assert heard == [1, 1]
+    assert said == b'"forged"'
 
 
 async def test_nothing_but_words_comes_through_the_channel(attack: Attack) -> None:

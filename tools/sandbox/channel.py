@@ -54,9 +54,10 @@ def close(ends: Ends) -> None:
 
 
 class Channel:
-    """The worker's side of a conversation."""
+    """The worker's side of a conversation with what runs for the run *run_id*."""
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: Ends, run_id: str) -> None:
+        self.run_id = run_id
         self._ends = ends
         self._pace = Pace()
         self._come = bytearray()

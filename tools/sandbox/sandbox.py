@@ -103,7 +103,7 @@ class Sandbox:
         name, limit = tool.contract.name, invocation.limit_time(tool.contract.timeout)
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
         async with (
-            self._start(jail) as (launched, channel),
+            self._start(jail, invocation.run_id) as (launched, channel),
             _watch_over(launched, jail) as watch,
         ):
             await admit()
@@ -117,14 +117,16 @@ class Sandbox:
                 raise
 
     @asynccontextmanager
-    async def _start(self, jail: Jail) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:
+    async def _start(
+        self, jail: Jail, run_id: str
+    ) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:
         """Have a sandbox while the block lasts, ready for its call."""
         with open_pipes() as (ours, its):
             try:
                 launched = launch(_bubblewrap(), jail, its)
             finally:
                 close(its)
-            channel = Channel(ours)
+            channel = Channel(ours, run_id)
             try:
                 if ready := await _is_ready(channel):
                     yield launched, channel

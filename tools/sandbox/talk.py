@@ -11,7 +11,7 @@ from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_VALUES
 from holdfast.contracts.errors import AnswerLost, ToolCrashed, ToolError
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
-from holdfast.tools.large_json import has_readable_size
+from holdfast.tools.large_json import has_readable_size, look_through
 from holdfast.tools.network.pace import Rate
 from holdfast.tools.sandbox.channel import Channel, LineTooLong
 from holdfast.tools.sandbox.messages import (
@@ -32,16 +32,19 @@ MAX_LINE_BYTES = MAX_JSON_BYTES
 MAX_MESSAGES = 10_000
 """Of one call."""
 
-BYTES_PER_SECOND = 8_000_000
-"""
-Bytes that a call may say, beyond the first, which are as many as two results: to read them takes
-the loop that all runs share.
-"""
+BYTES_PER_SECOND = 500_000
+"""Bytes that a call may say, beyond the first four megabytes: to read them takes from all runs."""
+
+MORE_BYTES_PER_SECOND = 4_000_000
+"""Bytes beyond those, which all calls of a process share."""
+
+_SAVED_SECONDS = 8.0
 
 MAX_REPORT_BYTES = 10_000
 """Bytes of a report of progress: it goes out with every heartbeat."""
 
 _MESSAGE: TypeAdapter[FromSandbox] = TypeAdapter(FromSandbox)
+_OF_ALL = Rate(MORE_BYTES_PER_SECOND, saved=1.0)
 
 Broker = Callable[[HttpRequest], Awaitable[HttpAnswer]]
 
@@ -86,7 +89,7 @@ async def _answer(broker: Broker, request: HttpRequest) -> EgressResponse:
 
 
 async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
-    rate = Rate(BYTES_PER_SECOND, saved=2 * MAX_LINE_BYTES / BYTES_PER_SECOND)
+    own = Rate(BYTES_PER_SECOND, _SAVED_SECONDS)
     for _ in range(MAX_MESSAGES):
         try:
             said = await channel.read_line(MAX_LINE_BYTES)
@@ -96,17 +99,22 @@ async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
             ) from None
         if said is None:
             return
-        if not has_readable_size(said):
-            raise _build_protocol_error(f"a message has more than {MAX_JSON_VALUES:,} values")
-        try:
-            yield _MESSAGE.validate_json(said)
-        except ValidationError:
-            raise _build_protocol_error("a message can't be read") from None
+        yield await look_through(channel.run_id, said, _read)
         now = monotonic()
+        rate = own if own.missing(len(said), now) <= 0 else _OF_ALL
         wait = rate.missing(len(said), now)
         rate.take(len(said), now)
         await sleep(max(wait, 0.0))
     raise _build_protocol_error(f"it sent more than {MAX_MESSAGES:,} messages")
+
+
+def _read(said: bytes) -> FromSandbox:
+    if not has_readable_size(said):
+        raise _build_protocol_error(f"a message has more than {MAX_JSON_VALUES:,} values")
+    try:
+        return _MESSAGE.validate_json(said)
+    except ValidationError:
+        raise _build_protocol_error("a message can't be read") from None
 
 
 def _build_protocol_error(reason: str) -> ToolCrashed:
