@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -284,9 +285,23 @@ def test_runs_of_root_are_different_users(monkeypatch: pytest.MonkeyPatch) -> No
 
 @needs_linux
 def test_what_a_process_holds_is_counted() -> None:
-    """The memory of this process is more than a few megabytes, and that of no process is none."""
-    assert watch.memory(os.getpid()) > 5_000_000
-    assert watch.memory(2**22 + 1) == 0
+    """The memory of this process is more than a few megabytes, and where none are it is none."""
+    for folder, least in (("/proc", 5_000_000), ("/proc/self/fd", -1)):
+        processes = os.open(folder, os.O_RDONLY)
+        try:
+            assert watch.memory(processes) > least
+        finally:
+            os.close(processes)
+
+
+def test_many_looks_are_rare() -> None:
+    """However many sandboxes have however many processes: all looks have a part of the loop."""
+    now = monotonic()
+    few = [watch.pause(0.001, now) for _ in range(12)]
+    many = [watch.pause(0.02, now) for _ in range(100)]
+
+    assert few == [watch.INTERVAL] * 12
+    assert many[-1] > 100 * 20 / watch.MILLISECONDS_PER_SECOND - 1.5
 
 
 def test_a_setting_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from time import monotonic, thread_time
 from typing import NamedTuple
 
 from holdfast.contracts.errors import ToolDenied
+from holdfast.tools.network.pace import Rate
 from holdfast.tools.sandbox.bounds import Bounds
 
 INTERVAL = 0.2
@@ -16,16 +18,23 @@ INTERVAL = 0.2
 MIN_FREE_INODES = 10_000
 """How many files the worker's disk must have room for."""
 
-_HELD = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
+MILLISECONDS_PER_SECOND = 100
+"""That all looks together take of the loop; one at 60 processes takes two or three."""
+
+_OF_ALL = Rate(MILLISECONDS_PER_SECOND, saved=1.0)
+
+_HELD = (b"RssAnon:", b"RssShmem:", b"VmSwap:", b"VmPTE:")
+
+_MAX_STATUS_BYTES = 16_384
 
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 -- inside the sandbox
 
 
 class Watched(NamedTuple):
-    """A sandbox seen from outside: its process here, its first one, its open scratch folders."""
+    """A sandbox seen from outside: its first process here, its open /proc and scratch folders."""
 
-    pid: int
     first: int
+    processes: int
     scratch: tuple[int, ...]
 
 
@@ -36,27 +45,35 @@ def look_into(pid: int) -> Generator[Watched]:
         folders: list[int] = []
         try:
             first = children(pid)[0]
-            inside = Path(f"/proc/{first}", "root")
-            for folder in SCRATCH:
-                folders.append(os.open(f"{inside}{folder}", os.O_PATH))
+            for folder, flags in (("/proc", os.O_RDONLY), *((one, os.O_PATH) for one in SCRATCH)):
+                folders.append(os.open(f"/proc/{first}/root{folder}", flags | os.O_DIRECTORY))
                 stack.callback(os.close, folders[-1])
         except (OSError, IndexError):
             raise ToolDenied(
                 "nobody can watch over the sandbox here", ("ask a person to look at the sandbox",)
             ) from None
-        yield Watched(pid, first, tuple(folders))
+        processes, *scratch = folders
+        yield Watched(first, processes, tuple(scratch))
 
 
 async def wait_for_excess(watched: Watched, workspace: Path, bounds: Bounds) -> str:
     """Return what a sandbox used too much of, as soon as it does; most never do."""
     while True:
+        began = thread_time()
         if (excess := _find_excess(watched, workspace, bounds)) is not None:
             return excess
-        await asyncio.sleep(INTERVAL)
+        await asyncio.sleep(pause(thread_time() - began, monotonic()))
+
+
+def pause(took: float, now: float) -> float:
+    """Return the seconds until the next look: the more all of them take, the rarer they are."""
+    wait = _OF_ALL.missing(1_000 * took, now)
+    _OF_ALL.take(1_000 * took, now)
+    return max(INTERVAL, wait)
 
 
 def _find_excess(watched: Watched, workspace: Path, bounds: Bounds) -> str | None:
-    if memory(watched.pid) > bounds.memory_together:
+    if memory(watched.processes) > bounds.memory_together:
         return f"its processes hold more than {bounds.memory_together // 2**20} MB of memory"
     for name, folder in zip(SCRATCH, watched.scratch, strict=True):
         if _count_files(folder) > bounds.scratch_files:
@@ -80,13 +97,16 @@ def is_nearly_full(workspace: Path, bounds: Bounds) -> bool:
     return few or disk.f_bavail * disk.f_frsize < bounds.free_disk
 
 
-def memory(pid: int) -> int:
+def memory(processes: int) -> int:
     """
-    Return the bytes that a process and all below it hold; what they share counts for each.
+    Return the bytes that all processes of an open /proc hold; what they share counts for each.
 
     Page tables count, too: of pages that lie far apart they are larger than the pages.
     """
-    return sum(map(_read_memory, _process_tree(pid)))
+    names: list[str] = []
+    with suppress(OSError):  # all have ended
+        names = os.listdir(processes)
+    return sum(_read_memory(processes, name) for name in names if name.isdigit())
 
 
 def children(pid: int) -> list[int]:
@@ -101,17 +121,15 @@ def lists_children() -> bool:
     return Path(f"/proc/{pid}/task/{pid}/children").exists()
 
 
-def _process_tree(pid: int) -> Iterator[int]:
-    waiting = [pid]
-    while waiting:
-        parent = waiting.pop()
-        yield parent
-        waiting += children(parent)
-
-
-def _read_memory(pid: int) -> int:
-    fields = dict(line.split(":", 1) for line in _read(Path(f"/proc/{pid}/status")).splitlines())
-    return sum(int(fields.get(name, "0 kB").split()[0]) for name in _HELD) * 1024
+def _read_memory(processes: int, pid: str) -> int:
+    said = b""
+    with suppress(OSError):  # it has ended
+        status = os.open(f"{pid}/status", os.O_RDONLY, dir_fd=processes)
+        try:
+            said = os.read(status, _MAX_STATUS_BYTES)
+        finally:
+            os.close(status)
+    return 1024 * sum(int(line.split()[1]) for line in said.split(b"\n") if line.startswith(_HELD))
 
 
 def _count_files(folder: int) -> int:
