@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolError
+from holdfast.tools.sandbox import waits
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile
@@ -50,6 +51,32 @@ for number in range(2, 30_000):
 """
 
 
+EPOLL = """
+import os, select
+waiting = select.epoll()
+for event in [os.eventfd(0) for _ in range(100)]:
+    for number in range(130, 250):
+        os.dup2(event, number)
+        waiting.register(number, select.EPOLLIN)
+"""
+
+READY = """
+open("ready", "x").close()
+"""
+
+PROGRAM = f"""
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", {EPOLL + READY + WAIT!r}])
+"""
+
+HIDE = """
+import socket
+ours, its = socket.socketpair()
+socket.send_fds(ours, [b"x"], [waiting.fileno()])
+waiting.close()
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "excess"),
     [
@@ -71,6 +98,28 @@ async def test_a_call_that_fills_the_kernel_is_ended(
         await Sandbox(sandbox_home, SMALL).run(
             hostile.run, filling, lambda _: None, nobody, admitted
         )
+
+
+@pytest.mark.parametrize(
+    ("code", "excess"),
+    [
+        (PROGRAM, "it waits for more than 10,000 files with epoll"),
+        (EPOLL + HIDE + READY, "nobody here can wait for anything with epoll any more"),
+    ],
+    ids=["a program", "hidden in a message"],
+)
+async def test_who_leaves_the_worker_nothing_to_wait_for_is_ended(
+    sandbox_home: Path, workspace: Path, invocation: ToolInvocation, code: str, excess: str
+) -> None:
+    """The kernel counts what is waited for by user, who is the worker's where that isn't root."""
+    filling = invocation.model_copy(update={"arguments": {"code": code + WAIT}})
+
+    with pytest.raises(ToolError, match=f"{excess}$"):
+        await Sandbox(sandbox_home, BOUNDS, (workspace / "ready").exists).run(
+            hostile.run, filling, lambda _: None, nobody, admitted
+        )
+
+    assert not waits.has_none_left()
 
 
 async def test_pages_that_are_lent(attack: Attack) -> None:

@@ -11,7 +11,8 @@ class Bounds(NamedTuple):
     that forked processes share count for each. `locked` also bounds what a process lends to the
     kernel for sending, where each byte keeps a huge page that no process counts. `scratch` is the
     size of /tmp and of /dev/shm, `scratch_files` how many files each may have. A socket holds up
-    to a fifth of a megabyte that no process counts. A call is ended when less than `free_disk` is
+    to a fifth of a megabyte that no process counts. `waits` is what may be waited for with epoll
+    where the worker's user has no more of that. A call is ended when less than `free_disk` is
     left to the worker: no limit of the kernel counts all files of a process.
     """
 
@@ -24,6 +25,7 @@ class Bounds(NamedTuple):
     scratch: int = 64 * 2**20
     scratch_files: int = 50_000
     sockets: int = 2_000
+    waits: int = 10_000
     free_disk: int = 10**9
 
 

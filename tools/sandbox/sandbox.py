@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from holdfast.tools.sandbox.messages import Job, encode_line
 from holdfast.tools.sandbox.sources import OURS, OURS_ALONE, copy_code, list_loaded_modules
 from holdfast.tools.sandbox.syscalls import has_filter
 from holdfast.tools.sandbox.talk import Broker
+from holdfast.tools.sandbox.waits import has_none_left
 from holdfast.tools.sandbox.watch import (
     is_nearly_full,
     lists_children,
@@ -46,11 +47,21 @@ _PAGE = "docs/sandbox.md"
 
 
 class Sandbox:
-    """Runs each call in a fresh bubblewrap, and keeps a workspace for each run below *home*."""
+    """
+    Runs each call in a fresh bubblewrap, and keeps a workspace for each run below *home*.
 
-    def __init__(self, home: Path, bounds: Bounds = BOUNDS) -> None:
+    The other parameters are for tests.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        bounds: Bounds = BOUNDS,
+        are_waits_exhausted: Callable[[], bool] = has_none_left,
+    ) -> None:
         self._home = home.absolute()
         self._bounds = bounds
+        self._are_waits_exhausted = are_waits_exhausted
         self._workspaces = Workspaces(home)
         self._copies: dict[bool, asyncio.Future[Path]] = {}
 
@@ -104,7 +115,7 @@ class Sandbox:
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
         async with (
             self._start(jail, invocation.run_id) as (launched, channel),
-            _watch_over(launched, jail) as watch,
+            self._watch_over(launched, jail) as watch,
         ):
             await admit()
             try:
@@ -137,6 +148,21 @@ class Sandbox:
             complaint = launched.complaint.splitlines()[-1:] or ["its process didn't start"]
             raise ToolDenied(complaint[0], ("ask a person to look at the sandbox",))
 
+    @asynccontextmanager
+    async def _watch_over(
+        self, launched: RunningSandbox, jail: Jail
+    ) -> AsyncGenerator[asyncio.Task[str]]:
+        """Kill a sandbox as soon as it uses too much, while the block lasts."""
+        with look_into(launched.pid) as watched:
+            watch = asyncio.create_task(
+                wait_for_excess(watched, jail.workspace, jail.bounds, self._are_waits_exhausted)
+            )
+            watch.add_done_callback(lambda _: launched.kill())
+            try:
+                yield watch
+            finally:
+                watch.cancel()
+
     async def prepare(self, tools: Iterable[Tool]) -> None:
         """Copy the code of tools before it changes. Raises AppError where there is too much."""
         for tool in tools:
@@ -161,18 +187,6 @@ class Sandbox:
             copying = asyncio.to_thread(copy_code, names, self._home / "sandbox")
             self._copies[is_ours] = asyncio.ensure_future(copying)
         return await asyncio.shield(self._copies[is_ours])
-
-
-@asynccontextmanager
-async def _watch_over(launched: RunningSandbox, jail: Jail) -> AsyncGenerator[asyncio.Task[str]]:
-    """Kill a sandbox as soon as it uses too much, while the block lasts."""
-    with look_into(launched.pid) as watched:
-        watch = asyncio.create_task(wait_for_excess(watched, jail.workspace, jail.bounds))
-        watch.add_done_callback(lambda _: launched.kill())
-        try:
-            yield watch
-        finally:
-            watch.cancel()
 
 
 def _describe_end(tool: Tool, why: str) -> ToolError | ToolCrashed:

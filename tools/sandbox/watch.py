@@ -2,14 +2,16 @@
 
 import asyncio
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic, thread_time
 from typing import NamedTuple
 
 from holdfast.contracts.errors import ToolDenied
 from holdfast.tools.network.pace import Rate
+from holdfast.tools.sandbox import waits
 from holdfast.tools.sandbox.bounds import Bounds
 
 INTERVAL = 0.2
@@ -20,6 +22,9 @@ MIN_FREE_INODES = 10_000
 
 MILLISECONDS_PER_SECOND = 100
 """That all looks together take of the loop; one at 60 processes takes two or three."""
+
+_PATIENT_LOOKS = 5
+"""That a sandbox outlives in a row while its worker can connect to nothing."""
 
 _OF_ALL = Rate(MILLISECONDS_PER_SECOND, saved=1.0)
 
@@ -56,12 +61,23 @@ def look_into(pid: int) -> Generator[Watched]:
         yield Watched(first, processes, tuple(scratch))
 
 
-async def wait_for_excess(watched: Watched, workspace: Path, bounds: Bounds) -> str:
+async def wait_for_excess(
+    watched: Watched, workspace: Path, bounds: Bounds, has_none_left: Callable[[], bool]
+) -> str:
     """Return what a sandbox used too much of, as soon as it does; most never do."""
+    loop, without_waits = asyncio.get_running_loop(), 0
     while True:
         began = thread_time()
         if (excess := _find_excess(watched, workspace, bounds)) is not None:
             return excess
+        without_waits = without_waits + 1 if has_none_left() else 0
+        if without_waits:
+            count = partial(waits.are_more_than, bounds.waits, watched.first)
+            if await loop.run_in_executor(waits.COUNTERS, count):
+                return f"it waits for more than {bounds.waits:,} files with epoll"
+            # Who hides what it waits for, in messages that nobody reads, ends with all others.
+            if without_waits > _PATIENT_LOOKS:
+                return "nobody here can wait for anything with epoll any more"
         await asyncio.sleep(pause(thread_time() - began, monotonic()))
 
 
