@@ -3,7 +3,10 @@
 import asyncio
 import json
 import os
+import shutil
+import signal
 import threading
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -13,8 +16,13 @@ from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError
 from holdfast.tools.large_json import READERS
 from holdfast.tools.redaction import Redactor
-from holdfast.tools.sandbox.channel import Channel, open_pipes
+from holdfast.tools.sandbox.bounds import BOUNDS
+from holdfast.tools.sandbox.channel import Channel, close, open_pipes
+from holdfast.tools.sandbox.identity import derive_uid
+from holdfast.tools.sandbox.jail import Jail
+from holdfast.tools.sandbox.launch import launch
 from holdfast.tools.sandbox.sandbox import Sandbox
+from holdfast.tools.sandbox.sources import OURS_ALONE, copy_code
 from holdfast.tools.sandbox.talk import (
     BYTES_PER_SECOND,
     MAX_MESSAGES,
@@ -22,6 +30,7 @@ from holdfast.tools.sandbox.talk import (
     MORE_BYTES_PER_SECOND,
     outcome,
 )
+from holdfast.tools.workspaces import Workspaces
 from tests.attacks import hostile
 from tests.attacks.hostile import CHANNEL
 from tests.attacks.outside import Attack, nobody
@@ -199,6 +208,26 @@ with socket.create_server(("127.0.0.1", 0)) as server:
 """
 
     assert await attack(code) == "ENOTSOCK"
+
+
+async def test_a_call_ends_though_its_worker_stands_still(
+    sandbox_home: Path, invocation: ToolInvocation
+) -> None:
+    """Beyond all time that it may have the kernel ends it, with all that is in it."""
+    run = invocation.first_execution_run_id
+    code = copy_code(OURS_ALONE, sandbox_home / "sandbox")
+    jail = Jail(code, Workspaces(sandbox_home).ensure(run), derive_uid(run), BOUNDS)
+    with open_pipes() as (ours, its):
+        running = launch(Path(shutil.which("bwrap") or ""), jail, its, 1)
+        close(its)
+        while await Channel(ours, "run-1").read_line(100) is not None:
+            pass  # it is ready, and nobody says anything
+        how = os.WEXITED | os.WNOWAIT
+        ended = await asyncio.to_thread(os.waitid, os.P_PID, running.pid, how)
+        await running.end()
+
+    assert ended is not None
+    assert ended.si_status == signal.SIGALRM
 
 
 async def test_silence(attack: Attack) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,17 @@ from holdfast.tools.sandbox.watch import children
 MAX_STDERR_BYTES = 4_000
 KILL_TIMEOUT_SECONDS = 10.0
 """Seconds that the kernel has to end what was killed."""
+
+# An alarm outlives the change to another program, and nothing inside can reach it: the kernel ends
+# the process outside, and with it all below, though its worker stands still.
+_END_BY_ITSELF = """
+import os, signal, sys
+for number in (signal.SIGALRM, signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(number, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+signal.alarm(int(sys.argv[1]))
+os.execve(sys.argv[2], sys.argv[2:], {})
+"""
 
 # Not the threads of the loop: who keeps those busy would keep the results of calls from runs.
 _REAPERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="end-sandbox")
@@ -78,11 +90,12 @@ class RunningSandbox:
             self.complaint = said.decode(errors="replace").strip()
 
 
-def launch(bubblewrap: Path, jail: Jail, channel: Ends) -> RunningSandbox:
+def launch(bubblewrap: Path, jail: Jail, channel: Ends, seconds: int) -> RunningSandbox:
     """
     Start a sandbox whose process speaks through *channel*.
 
-    The thread that starts it must live as long as it: the kernel ends it with that thread.
+    Beyond so many *seconds* it ends by itself. The thread that starts it must live as long as it:
+    the kernel ends it with that thread.
     """
     setup = {
         "user": jail.user,
@@ -99,6 +112,7 @@ def launch(bubblewrap: Path, jail: Jail, channel: Ends) -> RunningSandbox:
         unless_started.callback(os.close, complaints)
         process = subprocess.Popen(
             [
+                *(sys.executable, "-I", "-S", "-c", _END_BY_ITSELF, str(seconds)),
                 *(str(bubblewrap), "--args", str(arguments), "--"),
                 *(*jail.command(), *map(str, channel), json.dumps(setup)),
             ],

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import NoReturn
 
@@ -42,6 +43,9 @@ from holdfast.tools.workspaces import Workspaces
 
 START_TIMEOUT_SECONDS = 30.0
 """Seconds until a process is ready; it takes a third of one."""
+
+_SPARE_SECONDS = 60.0
+"""Beyond the time of its start and its tool, within which a call is admitted."""
 
 _PAGE = "docs/sandbox.md"
 
@@ -114,7 +118,7 @@ class Sandbox:
         name, limit = tool.contract.name, invocation.limit_time(tool.contract.timeout)
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
         async with (
-            self._start(jail, invocation.run_id) as (launched, channel),
+            self._start(jail, invocation.run_id, limit) as (launched, channel),
             self._watch_over(launched, jail) as watch,
         ):
             await admit()
@@ -129,12 +133,13 @@ class Sandbox:
 
     @asynccontextmanager
     async def _start(
-        self, jail: Jail, run_id: str
+        self, jail: Jail, run_id: str, limit: float
     ) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:
         """Have a sandbox while the block lasts, ready for its call."""
         with open_pipes() as (ours, its):
             try:
-                launched = launch(_bubblewrap(), jail, its)
+                most = ceil(START_TIMEOUT_SECONDS + _SPARE_SECONDS + limit)
+                launched = launch(_bubblewrap(), jail, its, most)
             finally:
                 close(its)
             channel = Channel(ours, run_id)

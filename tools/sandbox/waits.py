@@ -33,7 +33,7 @@ def has_none_left() -> bool:
 def are_more_than(most: int, first: int) -> bool:
     """Whether more is waited for by all processes of the sandbox whose first one this is."""
     count = 0
-    for listed in _list_waits(Path(f"/proc/{first}/root/proc")):
+    for listed in _list_waits(Path(f"/proc/{first}", "root", "proc")):
         try:
             count += listed.read_bytes().count(b"tfd:")
         except FileNotFoundError:

@@ -50,8 +50,9 @@ def look_into(pid: int) -> Generator[Watched]:
         folders: list[int] = []
         try:
             first = children(pid)[0]
+            inside = Path(f"/proc/{first}", "root")
             for folder, flags in (("/proc", os.O_RDONLY), *((one, os.O_PATH) for one in SCRATCH)):
-                folders.append(os.open(f"/proc/{first}/root{folder}", flags | os.O_DIRECTORY))
+                folders.append(os.open(f"{inside}{folder}", flags | os.O_DIRECTORY))
                 stack.callback(os.close, folders[-1])
         except (OSError, IndexError):
             raise ToolDenied(
