@@ -247,3 +247,26 @@ async def test_what_is_archived_is_on_the_disk(
     paths = [tmp_path, *tmp_path.rglob("*")]
 
     assert {str(path) for path in paths if path.stat().st_ino not in synced} == set()
+
+
+async def test_a_page_says_where_it_stands_though_what_was_before_it_is_left_out(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """A session that is ended from outside carries the latest of what it said, and has it once."""
+    # SE-04
+    talks = Talks(runs, f"file:{tmp_path}")
+    async with talks.working(scripted([say("so")] * 4)):
+        talk = talks.talk()
+        for name in ("m-1", "m-2", "m-3"):
+            await talk.exchange(name, f"{name} " * 8_000)
+        await talk.handle.terminate()
+        await talk.exchange("m-4", "the last")
+        first = (await talk.conversation()).first_offset
+        await talk.close()
+    pages = [json.loads(one.read_bytes()) for one in sorted(tmp_path.glob("sessions/*/said/*"))]
+    said = [(one["message_id"], one["role"]) for page in pages for one in page["items"]]
+
+    assert first > 0
+    assert [page["first_offset"] for page in pages] == [first]
+    every = [(f"m-{number}", role) for number in range(1, 5) for role in ("user", "assistant")]
+    assert said == every[first:]

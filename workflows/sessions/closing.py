@@ -6,11 +6,15 @@ from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.contracts.bounds import MAX_COUNT
 from holdfast.contracts.sessions.archive import ArchivedPage, SaveResult
 from holdfast.contracts.sessions.messages import ConversationTurn
+from holdfast.contracts.sessions.state import SessionState
 from holdfast.run.sessions.messages import require_session
 from holdfast.run.sessions.opening import leave_session
 from holdfast.workflows import options
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.views import PageQuery, select_page
+
+PAGES_IN_PLACE = "pages-in-place"
+"""The patch by which a page says where it stands though what was said before it was left out."""
 
 
 async def archive_session(run: RunContext) -> SaveResult:
@@ -24,13 +28,13 @@ async def archive_session(run: RunContext) -> SaveResult:
 
 async def archive_conversation(run: RunContext) -> None:
     """Archive what was said since the last time, in pages."""
-    session = require_session(run.state)
     while begin := _select_new_turns(run):
+        place = _find_place(require_session(run.state))
         items = select_page(begin, PageQuery(limit=MAX_COUNT))
         page = ArchivedPage(
             tenant=run.state.brief.tenant,
             session_id=run.state.run_id,
-            first_offset=session.archived,
+            first_offset=place,
             items=items,
         )
         await workflow.execute_local_activity_method(
@@ -38,10 +42,22 @@ async def archive_conversation(run: RunContext) -> None:
             page,
             **options.record("what was said is archived"),
         )
-        session = require_session(run.state).with_(archived=session.archived + len(items))
+        session = require_session(run.state).with_(archived=place + len(items))
         run.state = run.state.with_(session=session)
 
 
 def _select_new_turns(run: RunContext) -> tuple[ConversationTurn, ...]:
     session = require_session(run.state)
     return session.conversation[max(session.archived - session.first_offset, 0) :]
+
+
+def _find_place(session: SessionState) -> int:
+    """
+    Return where in all that was said the next page begins.
+
+    Of a session that was ended from outside what doesn't fit is left out before it is archived:
+    that is in its history alone.
+    """
+    if session.first_offset > session.archived and workflow.patched(PAGES_IN_PLACE):
+        return session.first_offset
+    return session.archived
