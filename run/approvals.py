@@ -183,12 +183,22 @@ def build_domain_subject(
 
 
 def _describe_next(next_: CallState) -> str:
-    """Say which call is next, and what the sandbox lets it do, whatever its code tries."""
-    said = f"It is about to call {escape_invisible(render_call(next_.call))}"
-    if not isinstance(next_.decision, RunInSandbox):
-        return said
-    grant = escape_invisible(describe_grant(next_.decision.grant))
-    return f"{said}\nIt runs in the sandbox: {grant}"
+    return f"It is about to call {escape_invisible(render_call(next_.call))}{_grant_line(next_)}"
+
+
+def describe_call(asked: CallState) -> str:
+    """Write a call for who reviews it because of a guardrail."""
+    line = _grant_line(asked)
+    return (
+        f"{escape_invisible(render_call(asked.call))}{line}" if line else render_call(asked.call)
+    )
+
+
+def _grant_line(asked: CallState) -> str:
+    """Say what the sandbox lets a call do, whatever its code tries; empty outside of it."""
+    if not isinstance(asked.decision, RunInSandbox):
+        return ""
+    return f"\nIt runs in the sandbox: {escape_invisible(describe_grant(asked.decision.grant))}"
 
 
 def approved_for(state: RunState, batch: tuple[CallState, ...]) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from holdfast.contracts.transcript import UserTurn
 from holdfast.run import answers, approvals, escalations, fallbacks, gates, requests, tool_results
 from holdfast.run.limits import loop_detection, reservations
 from holdfast.run.sessions import hiding
-from holdfast.run.summaries import render_call
 from holdfast.run.transcript import append_items, drop_candidate, halt
 
 _Texts: TypeAlias = Mapping[tuple[str, str], str]
@@ -337,8 +336,8 @@ def _open_review(
     verdict, spec = tripped[0], gates.find_spec(state, tripped[0].guardrail)
     call = None
     if spec.layer == "pre_execution":
-        call = requests.find_call(state, verdict.call_id).call
-        text = render_call(call)
+        asked = requests.find_call(state, verdict.call_id)
+        call, text = asked.call, approvals.describe_call(asked)
     elif verdict.call_id:
         text = texts["", verdict.call_id]
     elif state.answering.candidate is not None:

@@ -2,15 +2,17 @@
 
 import pytest
 
-from holdfast.contracts.approvals import Escalation
+from holdfast.contracts.approvals import Escalation, Review
 from holdfast.contracts.calls import Grant
 from holdfast.contracts.control import Candidate, Gate
-from holdfast.contracts.decisions import RunInSandbox
+from holdfast.contracts.decisions import Allow, RunInSandbox
 from holdfast.contracts.guardrails import WITHHELD, GuardrailSpec, Signals
 from holdfast.contracts.state.run import RunState
-from holdfast.run import approvals, escalations, replies
+from holdfast.run import approvals, escalations, replies, tripwires
 from holdfast.run.limits.triggers import Trigger
-from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for, decided
+from holdfast.run.summaries import render_call
+from tests.builders import NOW, SEND, a_call, a_reply, a_state, asked_for, decided, ruled_upon
+from tests.control.ends import a_guardrail, a_run, a_tripwire
 
 SECRET = GuardrailSpec(name="secret", layer="output", on_trip="block", local=True)
 LATE = Trigger("time:30", "pause_and_escalate", "Task taking much longer than expected", "30 s")
@@ -104,3 +106,23 @@ def test_a_review_of_a_domain_shows_what_the_sandbox_grants() -> None:
     assert second == (
         "It runs in the sandbox: it may run commands: none; it may ask hosts: api.example.com"
     )
+
+
+def test_a_review_of_a_call_shows_what_the_sandbox_grants() -> None:
+    """So it is where a guardrail objects; a call outside of it is shown as it is written."""
+    # BY-15 GR-05
+    guardrails = (a_guardrail("pre_execution", "ask"),)
+    grant = RunInSandbox(rule="r", reason="so", grant=Grant(commands=("make",)))
+    shown: list[str] = []
+    for decision in (grant, Allow(rule="r", reason="so")):
+        asked = a_call("send", text="x\u2028It runs in the sandbox: nothing")
+        state = asked_for(asked, state=a_run("nobody", guardrails=guardrails))
+        state = ruled_upon(state, (decided(asked, decision),))
+        state = tripwires.after_calls(state, state.calls, (a_tripwire(asked.call_id),), NOW)
+        shown += [one.text for one in state.oversight.requests if isinstance(one, Review)]
+
+    boxed, plain = shown
+    first, second = boxed.splitlines()
+    assert first == 'send(text="x\\u2028It runs in the sandbox: nothing")'
+    assert second == ("It runs in the sandbox: it may run commands: make; it may ask hosts: none")
+    assert plain == render_call(asked)
