@@ -1,13 +1,14 @@
 """The kill switch: tools, agents and tenants that are switched off for all runs, or everything."""
 
 from datetime import datetime
+from functools import cached_property
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import Field, model_validator
 
 from holdfast.contracts.base import Contract, Inbound
-from holdfast.contracts.bounds import MAX_SWITCH_NAME_CHARS, MAX_SWITCH_REASON_CHARS
+from holdfast.contracts.bounds import MAX_SWITCH_NAME_CHARS, MAX_SWITCH_REASON_CHARS, size
 
 SWITCHES_WORKFLOW_TYPE = "HoldfastSwitches"
 
@@ -64,6 +65,16 @@ class Switch(Contract):
     by: str
     reason: str
     at: datetime
+
+    @cached_property
+    def written_bytes(self) -> int:
+        """What it takes in a payload; there may be thousands, so it is measured once."""
+        return size(self)
+
+    def __copy__(self) -> Self:
+        copied = super().__copy__()
+        vars(copied).pop("written_bytes", None)
+        return copied
 
     def with_(self, **changes: Unpack[SwitchChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -61,33 +61,65 @@ def parse_state(value: JsonValue) -> SwitchState:
         ) from None
 
 
-def after_signal(state: SwitchState, name: str, content: bytes, now: datetime) -> SwitchState:
+class Switchboard:
     """
-    Return the state after any signal at all, *content* being its argument.
+    What is switched off, while signals are taken one after the other.
 
-    Whoever spoke last counts: an `off` replaces the one before it, an `on` lifts it, whoever sent
-    it. What can't be read is counted and changes nothing. Where there is no room for one switch
-    more, everything is off: a flood of them must not keep an operator's from working.
+    Ten thousand may come at once, and thousands of things be off: nothing of what is off is looked
+    through or measured for each.
     """
-    signal = _parse_signal(name, content)
-    if signal is None:
-        return _after_unreadable(state)
-    others = tuple(
-        switch
-        for switch in state.switches
-        if (switch.kind, switch.name) != (signal.kind, signal.name)
-    )
-    if name == "on":
-        return state.with_(switches=others)
-    switch = Switch(**signal.model_dump(), at=now)
-    if (
-        switch.kind == "everything"
-        or bounds.size(_without_everything((*others, switch))) <= MAX_SWITCHES_BYTES
-    ):
-        return state.with_(switches=(*others, switch))
-    # What an earlier `off` of the same thing says stays: an `on` of everything lifts only that.
-    kept = _without_everything(state.switches)
-    return state.with_(switches=(*kept, _switch_everything_off(switch)))
+
+    def __init__(self, state: SwitchState) -> None:
+        self._off: dict[tuple[SwitchKind, str], Switch] = {}
+        self._named_bytes = 1  # a list has as many brackets as entries have commas, and one more
+        self._ignored = state.ignored
+        for switch in state.switches:
+            self._switch_off(switch)
+
+    @property
+    def state(self) -> SwitchState:
+        """What is off by now, the latest last."""
+        return SwitchState().with_(switches=tuple(self._off.values()), ignored=self._ignored)
+
+    def take(self, name: str, content: bytes, at: datetime) -> None:
+        """
+        Take any signal at all, *content* being its argument.
+
+        Whoever spoke last counts: an `off` replaces the one before it, an `on` lifts it, whoever
+        sent it. What can't be read is counted and changes nothing. Where there is no room for one
+        switch more, everything is off: a flood of them must not keep an operator's from working.
+        """
+        signal = _parse_signal(name, content)
+        if signal is None:
+            self._ignored += 1
+        elif name == "on":
+            self._lift(signal.kind, signal.name)
+        else:
+            switch = Switch(**signal.model_dump(), at=at)
+            # What an earlier `off` of the same thing says stays where there is no room: an `on` of
+            # everything lifts only that.
+            self._switch_off(switch if self._has_room(switch) else _switch_everything_off(switch))
+
+    def _has_room(self, switch: Switch) -> bool:
+        if switch.kind == "everything":
+            return True
+        before = self._off.get((switch.kind, switch.name))
+        freed = 0 if before is None else _takes(before)
+        return self._named_bytes - freed + _takes(switch) <= MAX_SWITCHES_BYTES
+
+    def _switch_off(self, switch: Switch) -> None:
+        self._lift(switch.kind, switch.name)
+        self._off[switch.kind, switch.name] = switch
+        self._named_bytes += _takes(switch)
+
+    def _lift(self, kind: SwitchKind, name: str) -> None:
+        before = self._off.pop((kind, name), None)
+        self._named_bytes -= 0 if before is None else _takes(before)
+
+
+def _takes(switch: Switch) -> int:
+    """Return what it takes of the room for switches; what switches everything off has its own."""
+    return 0 if switch.kind == "everything" else switch.written_bytes + 1
 
 
 def _fit_state(state: SwitchState) -> SwitchState:
@@ -134,7 +166,3 @@ def _parse_signal(name: str, content: bytes) -> SwitchSignal | None:
         return SwitchSignal.model_validate_json(content)
     except ValidationError:
         return None
-
-
-def _after_unreadable(state: SwitchState) -> SwitchState:
-    return state.with_(ignored=state.ignored + 1)

@@ -17,7 +17,7 @@ from holdfast.contracts.bounds import (
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE, SwitchState
 from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
-from holdfast.policy.switches import after_signal, parse_state
+from holdfast.policy.switches import Switchboard, parse_state
 from holdfast.run.summaries import escape_markdown, render_code
 from holdfast.workflows import failures
 
@@ -70,8 +70,10 @@ class HoldfastSwitches:
         return self._state
 
     def _apply_signals(self) -> None:
+        board = Switchboard(self._state)
         for name, content in self._received:
-            self._state = after_signal(self._state, name, content, workflow.now())
+            board.take(name, content, workflow.now())
+        self._state = board.state
         self._received.clear()
 
 

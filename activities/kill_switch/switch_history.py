@@ -28,7 +28,7 @@ from holdfast.contracts.switches import (
     SwitchState,
 )
 from holdfast.event_log import log
-from holdfast.policy.switches import after_signal, parse_state
+from holdfast.policy.switches import Switchboard, parse_state
 
 POLL_TIMEOUT = timedelta(seconds=5)
 """
@@ -118,11 +118,14 @@ class SwitchHistory:
 
     async def after(self, reading: Reading, events: Iterable[HistoryEvent]) -> Reading:
         """Read on; events that were read before change nothing. Raises InvalidInput."""
-        for event in events:
-            if event.event_id > reading.event_id:
-                state = await self._after(reading.state, event)
-                reading = Reading(state, event.event_id, event.event_type in _CLOSE_EVENTS)
-        return reading
+        fresh = [event for event in events if event.event_id > reading.event_id]
+        if not fresh:
+            return reading
+        board = Switchboard(reading.state)
+        for event in fresh:
+            board = await self._after(board, event)
+        last = fresh[-1]
+        return Reading(board.state, last.event_id, last.event_type in _CLOSE_EVENTS)
 
     async def read_execution(self, run_id: str) -> Reading:
         """
@@ -251,18 +254,18 @@ class SwitchHistory:
                 return ()
             raise
 
-    async def _after(self, state: SwitchState, event: HistoryEvent) -> SwitchState:
+    async def _after(self, board: Switchboard, event: HistoryEvent) -> Switchboard:
         if event.HasField("workflow_execution_started_event_attributes"):
             started = event.workflow_execution_started_event_attributes
             if _knows_of([event]):
-                return state
-            return parse_state(await self._value(started.input.payloads))
+                return board
+            return Switchboard(parse_state(await self._value(started.input.payloads)))
         if event.HasField("workflow_execution_signaled_event_attributes"):
             signal = event.workflow_execution_signaled_event_attributes
             content = await self._content(signal.input.payloads)
             at = event.event_time.ToDatetime(tzinfo=UTC)
-            return after_signal(state, signal.signal_name, content, at)
-        return state
+            board.take(signal.signal_name, content, at)
+        return board
 
     async def _content(self, payloads: Sequence[Payload]) -> bytes:
         decoded: list[RawValue] = await self._client.data_converter.decode(

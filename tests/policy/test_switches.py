@@ -1,15 +1,17 @@
 """What is switched off after which messages."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, SwitchState
-from holdfast.policy.switches import after_signal, find_switch, parse_state
+from holdfast.policy.switches import Switchboard, find_switch, parse_state
 from tests.builders import LATER, NOW
+from tests.counting import count_calls
 
 SEND = SwitchSignal(kind="tool", name="send", by="dana", reason="too many")
 
@@ -18,8 +20,18 @@ def a_switch(kind: SwitchKind = "tool", name: str = "send", by: str = "dana") ->
     return Switch(kind=kind, name=name, by=by, reason="too many", at=NOW)
 
 
+def after_signal(state: SwitchState, name: str, content: bytes, at: datetime) -> SwitchState:
+    board = Switchboard(state)
+    board.take(name, content, at)
+    return board.state
+
+
 def after(state: SwitchState, name: str, signal: SwitchSignal) -> SwitchState:
     return after_signal(state, name, signal.model_dump_json().encode(), LATER)
+
+
+def an_off(name: str) -> bytes:
+    return SwitchSignal(kind="tool", name=name, by="x").model_dump_json().encode()
 
 
 def test_off_says_who_when_and_why() -> None:
@@ -192,3 +204,38 @@ def test_the_time_is_that_of_the_message() -> None:
     state = after(state, "off", SwitchSignal(kind="agent", name="it", by="eve"))
 
     assert state.switches[1].at - state.switches[0].at == timedelta(hours=1)
+
+
+def test_a_signal_takes_no_longer_however_much_is_off() -> None:
+    """Of 2,000 at once none was ever heard, and each worker that read them stood still."""
+
+    def take_one(off: int) -> int:
+        board = Switchboard(SwitchState())
+        for number in range(off):
+            board.take("off", an_off(f"tool-{number}"), NOW)
+        assert len(board.state.switches) == off
+        both = [an_off("tool-0"), an_off("one more")]
+        return count_calls(lambda: [board.take("off", one, LATER) for one in both])
+
+    assert take_one(1_000) == take_one(10)
+
+
+def test_there_is_room_for_as_much_as_a_state_may_have() -> None:
+    """What is off is measured as it is written, whatever was lifted and switched off again."""
+    board = Switchboard(SwitchState())
+    for number in range(2_000):
+        board.take("off", an_off(f"tool-{number % 700}-{'x' * 150}"), NOW)
+        board.take("on", an_off(f"tool-{number % 7}-{'x' * 150}"), NOW)
+    while not any(one.kind == "everything" for one in board.state.switches):
+        board.take("off", an_off(f"more-{len(board.state.switches)}"), NOW)
+    named = board.state.switches[:-1]
+    one_more = bounds.size(named[-1]) + 1
+    assert bounds.MAX_SWITCHES_BYTES - one_more < bounds.size(named) <= bounds.MAX_SWITCHES_BYTES
+
+
+def test_a_state_of_nothing_but_flaws_is_refused_at_once() -> None:
+    """Whoever may start the workflow gives it a megabyte, which each worker reads."""
+    flaws: list[JsonValue] = [{} for _ in range(1_000)]
+    with pytest.raises(ValidationError) as error:
+        SwitchState.model_validate({"switches": flaws})
+    assert error.value.error_count() < 10
