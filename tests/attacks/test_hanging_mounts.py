@@ -25,8 +25,11 @@ from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.execution import OwnFile, WorkerExecutor
 from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.redaction import Redactor
+from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.workspaces import LeftOut, Workspaces
 from tests.asking import in_run
+from tests.attacks import hostile
+from tests.attacks.outside import nobody
 from tests.attacks.test_own_state import save
 from tests.attacks.test_shared_archives import NAME, NoneEarlier, asked_in
 from tests.builders import admitted, an_invocation
@@ -207,6 +210,23 @@ async def test_few_wait_long_for_an_archive_that_hangs(mount: Path, way: str) ->
     Hanging.back.set()
     await asyncio.gather(*waiting)
     await WAYS[way](archive)
+
+
+async def test_no_call_waits_on_the_loop_for_a_workspace_that_hangs(
+    mount: Path, sandbox_found: None
+) -> None:
+    """It is refused, and however many are, others go on."""
+    Hanging.back.set()
+    Hanging.loop_thread = 0
+    sandbox = Sandbox(mount, patience=0)
+    await sandbox.prepare([hostile.run])
+    Hanging.loop_thread = threading.get_ident()
+    Hanging.back.clear()
+
+    for number in range(MORE_THAN_ALL):
+        asked = an_invocation(run_id=f"run-{number}", arguments={"code": "result = 1"})
+        with pytest.raises(ToolDenied, match="the disk of the workspace doesn't answer"):
+            await sandbox.run(hostile.run, asked, lambda _: None, nobody, admitted)
 
 
 async def test_a_session_whose_archive_hangs_says_why_it_does_not_open(mount: Path) -> None:

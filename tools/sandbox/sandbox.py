@@ -32,6 +32,7 @@ from holdfast.tools.sandbox.syscalls import has_filter
 from holdfast.tools.sandbox.talk import Broker
 from holdfast.tools.sandbox.waits import has_none_left
 from holdfast.tools.sandbox.watch import (
+    DISKS,
     is_nearly_full,
     lists_children,
     look_into,
@@ -62,10 +63,12 @@ class Sandbox:
         home: Path,
         bounds: Bounds = BOUNDS,
         are_waits_exhausted: Callable[[], bool] = has_none_left,
+        patience: float = 10.0,
     ) -> None:
         self._home = home.absolute()
         self._bounds = bounds
         self._are_waits_exhausted = are_waits_exhausted
+        self._patience = patience
         self._workspaces = Workspaces(home)
         self._copies: dict[bool, asyncio.Future[Path]] = {}
 
@@ -174,8 +177,14 @@ class Sandbox:
             await self._code(tool)
 
     async def _jail(self, tool: Tool, invocation: ToolInvocation) -> Jail:
+        """Make ready what a sandbox needs. Nobody else waits for a disk that hangs."""
         code = await self._code(tool)
-        run = invocation.first_execution_run_id
+        late = ToolDenied("the disk of the workspace doesn't answer", ("ask for it again later",))
+        build = partial(self._build_jail, code, invocation.first_execution_run_id)
+        async with fail_after(self._patience, late):
+            return await DISKS.run(invocation.run_id, build)
+
+    def _build_jail(self, code: Path, run: str) -> Jail:
         workspace = self._workspaces.ensure(run)
         if is_nearly_full(workspace, self._bounds):
             raise ToolDenied(

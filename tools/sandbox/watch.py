@@ -10,6 +10,7 @@ from time import monotonic, thread_time
 from typing import NamedTuple
 
 from holdfast.contracts.errors import ToolDenied
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.network.pace import Rate
 from holdfast.tools.sandbox import waits
 from holdfast.tools.sandbox.bounds import Bounds
@@ -25,6 +26,9 @@ MILLISECONDS_PER_SECOND = 100
 
 _PATIENT_LOOKS = 5
 """That a sandbox outlives in a row while its worker can connect to nothing."""
+
+# Each run has its turn, and whoever gives up before it keeps none.
+DISKS = FairThreads(4, "sandbox-disk")
 
 _OF_ALL = Rate(MILLISECONDS_PER_SECOND, saved=1.0)
 
@@ -66,11 +70,36 @@ async def wait_for_excess(
     watched: Watched, workspace: Path, bounds: Bounds, has_none_left: Callable[[], bool]
 ) -> str:
     """Return what a sandbox used too much of, as soon as it does; most never do."""
+    disk = asyncio.create_task(_wait_for_full_disk(workspace, bounds))
+    try:
+        return await _look_around(watched, bounds, has_none_left, disk)
+    finally:
+        disk.cancel()
+
+
+async def _wait_for_full_disk(workspace: Path, bounds: Bounds) -> None:
+    """Wait beside all other looks: a disk over a network may hang."""
+    look = partial(is_nearly_full, workspace, bounds)
+    while True:
+        if await DISKS.run(workspace.name, look):
+            return
+        await asyncio.sleep(INTERVAL)
+
+
+async def _look_around(
+    watched: Watched,
+    bounds: Bounds,
+    has_none_left: Callable[[], bool],
+    full_disk: asyncio.Task[None],
+) -> str:
     loop, without_waits = asyncio.get_running_loop(), 0
     while True:
         began = thread_time()
-        if (excess := _find_excess(watched, workspace, bounds)) is not None:
+        if (excess := _find_excess(watched, bounds)) is not None:
             return excess
+        if full_disk.done():
+            full_disk.result()
+            return "the disk of the workspace is nearly full"
         without_waits = without_waits + 1 if has_none_left() else 0
         if without_waits:
             count = partial(waits.are_more_than, bounds.waits, watched.first)
@@ -89,7 +118,7 @@ def pause(took: float, now: float) -> float:
     return max(INTERVAL, wait)
 
 
-def _find_excess(watched: Watched, workspace: Path, bounds: Bounds) -> str | None:
+def _find_excess(watched: Watched, bounds: Bounds) -> str | None:
     if memory(watched.processes) > bounds.memory_together:
         return f"its processes hold more than {bounds.memory_together // 2**20} MB of memory"
     for name, folder in zip(SCRATCH, watched.scratch, strict=True):
@@ -97,8 +126,6 @@ def _find_excess(watched: Watched, workspace: Path, bounds: Bounds) -> str | Non
             return f"there are more than {bounds.scratch_files:,} files in {name}"
     if _count_sockets(watched.first) > bounds.sockets:
         return f"it has more than {bounds.sockets:,} sockets"
-    if is_nearly_full(workspace, bounds):
-        return "the disk of the workspace is nearly full"
     return None
 
 
