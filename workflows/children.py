@@ -23,7 +23,7 @@ from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
 from holdfast.run import parts, turns, verdicts
-from holdfast.run.delegation.ceilings import bind_brief, find_ceiling, lower_limits
+from holdfast.run.delegation import ceilings
 from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN, TIME_IS_UP
 from holdfast.run.disagreements import TOO_OLD, NotBegun
@@ -87,7 +87,9 @@ class _SharedBudget(NamedTuple):
         left = budgets.remaining(run.state.agent.budget, ledger, self.began)
         if isinstance(left, Stop):
             return left
-        return lower_limits(budgets.cap_limits(task.ceiling, left), run.state.agent.ceiling)
+        return ceilings.lower_limits(
+            budgets.cap_limits(task.ceiling, left), run.state.agent.ceiling
+        )
 
 
 class _ChildResult(NamedTuple):
@@ -142,6 +144,8 @@ async def _run_when_free(
         )
     if len(run.state.brief.path) >= MAX_ANCESTORS:
         return _ChildResult(f"not begun: {MAX_ANCESTORS} agents, one above the other, are most", 0)
+    if overflow := ceilings.find_overflow(run.state.agent, run.state.brief):
+        return _ChildResult(f"not begun: {overflow}", 0)
     async with together.free:
         await hear_before_more()
         await _wait_to_begin(run)
@@ -285,7 +289,7 @@ def _build_input(run: RunContext, task: ChildTask) -> JsonObject:
         given = given.copy_with({"review": run.state.agent.review})
     if task.output_schema is not None:
         given = given.copy_with({"output_schema": task.output_schema})
-    given = bind_brief(given, find_ceiling(run.state.agent, brief))
+    given = ceilings.bind_brief(given, ceilings.find_ceiling(run.state.agent, brief))
     return given.model_dump(mode="json", exclude_unset=True)
 
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Limits
-from holdfast.contracts.delegation.ceilings import Ceiling
+from holdfast.contracts.delegation.ceilings import MAX_TOOLS_WITHOUT, Ceiling
 from holdfast.contracts.run import AgentSnapshot, RunMetadata
 from holdfast.contracts.tools import HostedTool, ToolContract
 from holdfast.run.limits import budgets
@@ -23,6 +23,19 @@ def find_ceiling(agent: AgentSnapshot, brief: RunMetadata) -> Ceiling:
         without_risks=tuple(dict.fromkeys((*brief.without_risks, *own.without_risks))),
         budget=own.budget,
     )
+
+
+def find_overflow(agent: AgentSnapshot, brief: RunMetadata) -> str:
+    """
+    Say why nobody may come behind this agent, if so: more is kept from them than can be written.
+
+    A start may name as many tools as a ceiling, beside those of it.
+    """
+    own = agent.ceiling or Ceiling()
+    named = {*brief.without_tools, *own.without_tools}
+    if len(named) <= MAX_TOOLS_WITHOUT:
+        return ""
+    return f"{len(named)} tools are kept from it, and no more than {MAX_TOOLS_WITHOUT} may be"
 
 
 def bind_brief(brief: BriefT, ceiling: Ceiling) -> BriefT:

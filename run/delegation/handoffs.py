@@ -115,7 +115,9 @@ def build_open_failure(call: CallState, receiver: str, reason: str) -> ToolFailu
 
 
 def find_objection(state: RunState, receiver: AgentSnapshot) -> str:
-    """Say why this run can't be a regulated one, as which the receiver would go on with it."""
+    """Say why this run can't go on so bound, or as a regulated one, as the receiver would."""
+    if overflow := ceilings.find_overflow(state.agent, state.brief):
+        return overflow
     limited = limit_receiver(state.agent, state.brief, receiver)
     return regulation.find_receiver_objection(state.brief, limited)
 

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from holdfast import Agent, App, Handoff, HandoffData, Risk, tool
-from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.calls import ToolFailure, ToolSuccess
+from holdfast.contracts.delegation.ceilings import MAX_TOOLS_WITHOUT
 from holdfast.delegation import Ceiling
 from holdfast.testing import Reply, call, say
 from tests.memory.runs import MemoryRuns
@@ -21,7 +23,7 @@ async def load_letters(goal: str) -> HandoffData:
     return HandoffData(architecture=f"the letters for {goal}")
 
 
-def bureau(ceiling: Ceiling, *theirs: Reply) -> App:
+def bureau(ceiling: Ceiling, *theirs: Reply, apart: bool = False) -> App:
     """Triage hands over to billing, which drafts by a companion, and loads by one."""
     return App(
         agents=[
@@ -30,7 +32,7 @@ def bureau(ceiling: Ceiling, *theirs: Reply) -> App:
                 instructions="Find out who can help.",
                 models=["scripted:triage"],
                 settings=IMPATIENT,
-                handoffs=[Handoff("billing", when="money")],
+                handoffs=[Handoff("billing", when="money", return_expected=apart)],
                 ceiling=ceiling,
             ),
             Agent(
@@ -50,7 +52,7 @@ def bureau(ceiling: Ceiling, *theirs: Reply) -> App:
             ),
         ],
         scripts={
-            "triage": [call("transfer_to_billing", goal="charge order 7")],
+            "triage": [call("transfer_to_billing", goal="charge order 7"), say("So.")],
             "billing": [say("never said"), *theirs, say("Done.")],
             "clerk": [*[say("never said")] * 2, say("Written.")],
         },
@@ -111,3 +113,22 @@ async def test_what_no_ceiling_names_goes_on(memory_runs: MemoryRuns) -> None:
         result = await run.result()
 
     assert result.answer == "Written."
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["handoff", "task"])
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_start_that_keeps_back_as_much_as_a_ceiling_may_wedges_nothing(
+    memory_runs: MemoryRuns, more: int, apart: bool
+) -> None:
+    """Where nobody could be told all that is kept from them nobody comes behind the agent."""
+    # HO-01
+    kept: list[JsonValue] = [f"tool_{number}" for number in range(MAX_TOOLS_WITHOUT - 1 + more)]
+    app = bureau(Ceiling(without_tools=("post",)), say("Charged."), apart=apart)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage", without_tools=kept)
+        result = await run.result()
+        (came_of_it,) = await run.results()
+
+    assert result.status == "completed"
+    assert (came_of_it.status == "ok") is not bool(more)
+    assert isinstance(came_of_it, ToolSuccess) or "201 tools are kept" in came_of_it.reason
