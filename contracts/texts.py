@@ -179,7 +179,9 @@ def one_line(text: str) -> str:
 
 def shorten(text: str, limit: int = MAX_LINE_CHARS) -> str:
     """Cut a text to one line of at most *limit* characters, of which each shows."""
-    return clip_chars(escape_invisible(one_line(text)[: limit + 1]), limit)
+    shown = escape_invisible(one_line(text)[: limit + 1])
+    # A joiner shows nothing once what it joins is cut off.
+    return shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip(''.join(_JOINERS))}…"
 
 
 class _Shown(dict[int, str]):

@@ -11,6 +11,7 @@ from holdfast.contracts.texts import (
     escape_invisible,
     escape_invisible_json,
     escape_invisible_lines,
+    shorten,
 )
 
 HOSTILE = {
@@ -107,3 +108,11 @@ def test_letters_of_all_people_stay(text: str) -> None:
     """Umlauts, scripts of any direction and emoji are as they were written."""
     assert escape_invisible(text) == text
     assert escape_invisible_json(text) == text
+
+
+def test_what_is_cut_off_leaves_no_joiner_behind() -> None:
+    """Nobody sees one that joins nothing: two lines that differ in it would look alike."""
+    family = "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}"
+    assert shorten(family, 5) == family
+    assert shorten(family, 3) == "\N{WOMAN}…"
+    assert shorten(family, 4) == f"{family[:3]}…"
