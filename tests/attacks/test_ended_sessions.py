@@ -18,6 +18,7 @@ from tests.running import Runs
 from tests.sample import lines, note, scripted
 from tests.sessions.talking import Talk, Talks
 from tests.workflows.test_permissions import policy
+from tests.workflows.test_retries import BROKEN
 from tests.workflows.tiered import staffed
 
 FREE = "{id: free, effect: allow, match: {tools: [book]}}"
@@ -148,3 +149,26 @@ async def test_a_session_that_asks_no_model_itself_forgets_nothing(
     assert again == "denied"
     assert said[:2] == ["Rome", "ok"]
     assert lines(tmp_path / "log") == ["booked Rome", "booked Oslo"][: 1 + archived]
+
+
+async def test_a_session_whose_first_model_failed_opens_again(runs: Runs) -> None:
+    """More stands in it since than that was shown, which proves nothing then."""
+    # SE-04
+
+    def obey(turn: ScriptTurn) -> Reply:
+        last = turn.transcript[-1]
+        return BROKEN if last.kind == "user" and last.text == "break" else say("ok")
+
+    talks = Talks(runs)
+    app = scripted(obey, guardrails=[on_word("no_bad", "bad", "output")])
+    async with talks.working(app):
+        talk = talks.talk()
+        await talk.say("m-1", "break")
+        broken = await talk.result("m-1")
+        await talk.handle.terminate()
+        again = await talk.exchange("m-2", "two")
+        said = [words for _, words in await talk.said()]
+
+    assert broken["status"] == "failed"
+    assert again == "ok"
+    assert said == ["break", "", "two", "ok"]
