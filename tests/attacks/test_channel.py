@@ -25,6 +25,7 @@ from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.sandbox.sources import OURS_ALONE, copy_code
 from holdfast.tools.sandbox.talk import (
     BYTES_PER_SECOND,
+    LISTENERS,
     MAX_MESSAGES,
     MAX_REPORT_BYTES,
     MORE_BYTES_PER_SECOND,
@@ -161,7 +162,7 @@ async def test_megabytes_are_taken_in_turns_with_everybody_else() -> None:
 async def test_large_messages_are_read_beside_the_loop() -> None:
     """One of few bytes is read at once; for others a run waits until it is its turn."""
     heard, first, free = list[JsonValue](), asyncio.Event(), threading.Event()
-    others = [asyncio.create_task(READERS.run(f"other-{n}", free.wait)) for n in range(2)]
+    others = [asyncio.create_task(LISTENERS.run(f"other-{n}", free.wait)) for n in range(2)]
     with open_pipes() as (ours, its), os.fdopen(its.writing, "wb") as writing:
         writing.write(REPORT + b"\n" + REPORT.ljust(20_000) + b"\n" + FORGED.encode() + b"\n")
         writing.flush()
@@ -183,6 +184,25 @@ async def test_large_messages_are_read_beside_the_loop() -> None:
     assert waits == [1]
     assert heard == [1, 1]
     assert said == b'"forged"'
+
+
+async def test_no_call_is_late_because_results_of_others_are_looked_at() -> None:
+    """Its time limit goes on until it is known what it came to: a write that is done stays so."""
+    free, content = threading.Event(), json.dumps("x" * 20_000)
+    others = [asyncio.create_task(READERS.run(f"other-{n}", free.wait)) for n in range(2)]
+    with open_pipes() as (ours, its), os.fdopen(its.writing, "wb") as writing:
+        writing.write(json.dumps({"kind": "done", "content": content}).encode() + b"\n")
+        writing.flush()
+        calling = asyncio.create_task(outcome(Channel(ours, "run-1"), lambda _: None, nobody))
+        await asyncio.wait({calling}, timeout=30)
+        done = calling.done()
+        free.set()
+        said = await calling
+        os.close(its.reading)
+    await asyncio.gather(*others)
+
+    assert done
+    assert said == content.encode()
 
 
 async def test_nothing_but_words_comes_through_the_channel(attack: Attack) -> None:

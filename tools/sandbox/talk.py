@@ -11,6 +11,7 @@ from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_VALUES
 from holdfast.contracts.errors import AnswerLost, ToolCrashed, ToolError
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import has_readable_size, look_through
 from holdfast.tools.network.pace import Rate
 from holdfast.tools.sandbox.channel import Channel, LineTooLong
@@ -44,6 +45,10 @@ MAX_REPORT_BYTES = 10_000
 """Bytes of a report of progress: it goes out with every heartbeat."""
 
 _MESSAGE: TypeAdapter[FromSandbox] = TypeAdapter(FromSandbox)
+
+# Of their own: a call is within its time limit yet, and results of others are looked at for long.
+LISTENERS = FairThreads(2, "listen")
+
 _OF_ALL = Rate(MORE_BYTES_PER_SECOND, saved=1.0)
 
 Broker = Callable[[HttpRequest], Awaitable[HttpAnswer]]
@@ -99,7 +104,7 @@ async def _messages(channel: Channel) -> AsyncIterator[FromSandbox]:
             ) from None
         if said is None:
             return
-        yield await look_through(channel.run_id, said, _read)
+        yield await look_through(channel.run_id, said, _read, LISTENERS)
         now = monotonic()
         rate = own if own.missing(len(said), now) <= 0 else _OF_ALL
         wait = rate.missing(len(said), now)
