@@ -12,6 +12,7 @@ from time import monotonic
 import pytest
 from pydantic import JsonValue
 
+from holdfast.contracts.bounds import TOO_DEEP_JSON
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError
 from holdfast.tools.large_json import READERS
@@ -157,6 +158,19 @@ async def test_megabytes_are_taken_in_turns_with_everybody_else() -> None:
         os.close(its.reading)
     beyond = 12_000_000 - 8 * BYTES_PER_SECOND - MORE_BYTES_PER_SECOND
     assert monotonic() - began > 0.9 * beyond / MORE_BYTES_PER_SECOND
+
+
+async def test_values_are_counted_where_a_result_is_read() -> None:
+    """A result is read beside the loop, and so is whether it has too many values for anybody."""
+    said = json.dumps({"kind": "done", "content": f"[{'[],' * 300_000}0]"}).encode() + b"\n"
+
+    with open_pipes() as (ours, its), os.fdopen(its.writing, "wb") as writing:
+        saying = asyncio.create_task(asyncio.to_thread(writing.write, said))
+        result = await outcome(Channel(ours, "run-1"), lambda _: None, nobody)
+        await saying
+        os.close(its.reading)
+
+    assert result == TOO_DEEP_JSON
 
 
 async def test_large_messages_are_read_beside_the_loop() -> None:

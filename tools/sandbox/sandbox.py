@@ -13,12 +13,12 @@ from typing import NoReturn
 
 from pydantic_core import from_json
 
-from holdfast.contracts.bounds import CLEARING_TIMEOUT, TOO_DEEP_JSON
+from holdfast.contracts.bounds import CLEARING_TIMEOUT
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError
 from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.egress.exchange import HttpRequest
-from holdfast.tools.large_json import has_readable_size, look_through
+from holdfast.tools.large_json import look_through
 from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.sandbox import probe, talk
 from holdfast.tools.sandbox.bounds import BOUNDS, Bounds
@@ -101,8 +101,6 @@ class Sandbox:
         machine. However this ends, also by cancellation, nothing that the call started is left.
         """
         content = await self._talk(tool, invocation, heartbeat, broker, admit)
-        if not has_readable_size(content):
-            return TOO_DEEP_JSON  # nothing of it goes on, but that the call was done
         async with fail_after(CLEARING_TIMEOUT.total_seconds(), NoRoom()):
             await RESULT_ROOM.take(invocation, len(content), is_here=True)
             await look_through(invocation.run_id, content, partial(_require_valid_result, tool))

@@ -7,7 +7,7 @@ from time import monotonic
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_VALUES
+from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_JSON_VALUES, TOO_DEEP_JSON
 from holdfast.contracts.errors import AnswerLost, ToolCrashed, ToolError
 from holdfast.tools.context import Heartbeat
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
@@ -117,9 +117,12 @@ def _read(said: bytes) -> FromSandbox:
     if not has_readable_size(said):
         raise _build_protocol_error(f"a message has more than {MAX_JSON_VALUES:,} values")
     try:
-        return _MESSAGE.validate_json(said)
+        message = _MESSAGE.validate_json(said)
     except ValidationError:
         raise _build_protocol_error("a message can't be read") from None
+    if isinstance(message, Done) and not has_readable_size(message.content.encode()):
+        return Done(TOO_DEEP_JSON.decode())  # nothing of it goes on, but that the call was done
+    return message
 
 
 def _build_protocol_error(reason: str) -> ToolCrashed:
