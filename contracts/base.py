@@ -63,17 +63,21 @@ class Contract(BaseModel):
     A value that crosses a floor or enters history.
 
     Unknown fields are ignored: while a deployment rolls, an older worker reads what a newer one
-    wrote. Of many values the first that doesn't fit is told, and no other is looked for.
+    wrote. Of many values the first that doesn't fit is told, and no other is looked for, unless it
+    `tells_all_flaws`, which is for files of one's own.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+    tells_all_flaws: ClassVar[bool] = False
 
     @classmethod
     def __get_pydantic_core_schema__(
         cls, source: type[BaseModel], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         schema = handler(source)
-        _stop_at_first_flaw(schema)
+        if not cls.tells_all_flaws:
+            _stop_at_first_flaw(schema)
         return schema
 
     def copy_with(self, changes: Mapping[str, object]) -> Self:

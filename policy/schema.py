@@ -93,6 +93,8 @@ Names: TypeAlias = Given[Name]
 class _Entry(Inbound):
     """A part of a policy in which what is given says something."""
 
+    tells_all_flaws = True
+
     @field_validator("*", mode="before")
     @classmethod
     def _require_value(cls, value: object) -> object:
