@@ -18,8 +18,9 @@ from pydantic import (
     create_model,
 )
 from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaValidator
 
-from holdfast.contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject, stop_at_first_flaw
 from holdfast.contracts.bounds import MAX_OBJECTION_CHARS, MAX_OBJECTIONS
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.texts import clip_chars, one_line
@@ -59,6 +60,9 @@ class Signature:
         self.context_parameter = context_parameter
         with translate_definition_errors(name):
             self.returns: TypeAdapter[object] = TypeAdapter(returns)
+            # All flaws of a result would be described, for seconds: of its models, too.
+            quick = stop_at_first_flaw(self.returns.core_schema)
+            self.returns.validator = SchemaValidator(quick, _use_prebuilt=False)
             self.input_schema: JsonObject = _close(
                 {"required": [], **self.arguments.model_json_schema(by_alias=True)}
             )
