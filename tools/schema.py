@@ -352,3 +352,13 @@ def _object(value: JsonValue) -> JsonObject:
 
 def _place(path: list[str | int]) -> str:
     return f"{'.'.join(str(part) for part in path)}: " if path else ""
+
+
+def may_be_address(schema: JsonValue) -> bool:
+    """Whether an argument takes what leads elsewhere than the same text does as a path."""
+    if not isinstance(schema, dict):
+        return False
+    kinds = schema.get("anyOf") or schema.get("oneOf")
+    return schema.get("format") == "uri" or (
+        isinstance(kinds, list) and any(map(may_be_address, kinds))
+    )
