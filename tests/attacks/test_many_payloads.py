@@ -24,6 +24,7 @@ from holdfast.activations import MAX_FIELDS
 from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.contracts.switches import SwitchSignal
 from holdfast.testing import call
+from holdfast.trace.reader import read_trace
 from holdfast.workflows.payloads import BoundedPayloadConverter, InlineDataConverter
 from tests.attacks.test_codecs import shout
 from tests.holdfast.test_heard_times import Noting, Played
@@ -119,7 +120,7 @@ async def test_a_codec_reads_no_more_than_it_takes_to_refuse_a_message() -> None
 
 
 async def test_a_run_refuses_a_signal_of_many_payloads(runs: Runs) -> None:
-    """A run to which they are sent refuses them, and goes on."""
+    """A run to which they are sent refuses them, and goes on; its trace says so in its words."""
     async with runs.working(scripted([call("send", log="/dev/null", text="hi"), told])):
         run = await runs.start("it")
         request = await run.asked_for_approval()
@@ -127,7 +128,9 @@ async def test_a_run_refuses_a_signal_of_many_payloads(runs: Runs) -> None:
         refusals = await run.refusals(1)
         await run.approve(request.request_id)
         result = await run.result()
+        trace = read_trace(await runs.histories(run))
 
+    assert [one.refusal for one in trace.messages if one.accepted is False] == refusals
     assert refusals == ["'approval' takes one JSON object, not 2 arguments"]
     assert result.answer == "send ok"
 
