@@ -43,25 +43,19 @@ _set = object.__setattr__
 """Sets what pydantic keeps of a value that nobody else may change."""
 
 
-def stop_at_first_flaw(schema: CoreSchema) -> CoreSchema:
-    """Return a core schema of pydantic's in which no collection tells more than its first flaw."""
-    return cast("CoreSchema", _copy_with_first_flaws(schema))
-
-
-def _copy_with_first_flaws(part: object) -> object:
-    if isinstance(part, list | tuple):
-        parts = [_copy_with_first_flaws(one) for one in cast("Iterable[object]", part)]
-        return tuple(parts) if isinstance(part, tuple) else parts
-    if not isinstance(part, dict):
-        return part
-    given = cast("dict[str, object]", part)
-    kind = given.get("type")  # without one they are fields by their names
-    is_schema = isinstance(kind, str)
-    copied = {
-        name: one if is_schema and name in _NO_SCHEMAS else _copy_with_first_flaws(one)
-        for name, one in given.items()
-    }
-    return copied | {"fail_fast": True} if is_schema and kind in _COLLECTIONS else copied
+def _stop_at_first_flaw(schema: object) -> None:
+    """Have all collections in a core schema of pydantic's tell of their first flaw alone."""
+    if isinstance(schema, dict):
+        parts = cast("dict[str, object]", schema)
+        kind = parts.get("type")  # without one they are fields by their names
+        if isinstance(kind, str) and kind in _COLLECTIONS:
+            parts["fail_fast"] = True
+        for name, part in parts.items():
+            if not isinstance(kind, str) or name not in _NO_SCHEMAS:
+                _stop_at_first_flaw(part)
+    elif isinstance(schema, list | tuple):
+        for part in cast("Iterable[object]", schema):
+            _stop_at_first_flaw(part)
 
 
 class Contract(BaseModel):
@@ -82,7 +76,9 @@ class Contract(BaseModel):
         cls, source: type[BaseModel], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         schema = handler(source)
-        return schema if cls.tells_all_flaws else stop_at_first_flaw(schema)
+        if not cls.tells_all_flaws:
+            _stop_at_first_flaw(schema)
+        return schema
 
     def copy_with(self, changes: Mapping[str, object]) -> Self:
         """Copy it unchecked: what a contract's own `with_` takes, the type checker has seen."""

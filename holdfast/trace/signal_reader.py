@@ -10,7 +10,6 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.common import RawValue
 
-from holdfast.activations import MAX_ARGUMENTS
 from holdfast.contracts.approvals import ControlVerdict, RequestOutcome, Verdict, Verdicts
 from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
 from holdfast.contracts.errors import OutcomeCode
@@ -71,7 +70,7 @@ class SignalReader:
     ) -> None:
         key, at = self._trace.key(event), read_time(event)
         said = MessageTrace(key=key, signal=name, at=at, identity=identity)
-        self._read_message(said, list(map(RawValue, payloads[:MAX_ARGUMENTS])))
+        self._read_message(said, list(map(RawValue, payloads)))
 
     def _read_message(self, said: MessageTrace, values: list[RawValue]) -> None:
         signals = messages.SESSION_SIGNALS if self._trace.is_session else messages.SIGNALS
