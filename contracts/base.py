@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cached_property
 from math import inf, isfinite
@@ -36,26 +36,28 @@ _MARK = "\ud800"
 
 _COLLECTIONS = frozenset({"list", "tuple", "set", "frozenset", "dict"})
 
-_NO_SCHEMAS = frozenset({"default", "metadata", "serialization"})
-"""What stands under these in a schema is none."""
+_NO_SCHEMAS = frozenset({"default", "metadata", "expected"})
+"""What an author wrote into a schema of pydantic, which may look like one."""
 
 _set = object.__setattr__
 """Sets what pydantic keeps of a value that nobody else may change."""
 
 
-def _stop_at_first_flaw(schema: object) -> None:
-    """Have all collections in a core schema of pydantic's tell of their first flaw alone."""
-    if isinstance(schema, dict):
-        parts = cast("dict[str, object]", schema)
-        kind = parts.get("type")  # without one they are fields by their names
-        if isinstance(kind, str) and kind in _COLLECTIONS:
-            parts["fail_fast"] = True
-        for name, part in parts.items():
-            if not isinstance(kind, str) or name not in _NO_SCHEMAS:
-                _stop_at_first_flaw(part)
-    elif isinstance(schema, list | tuple):
-        for part in cast("Iterable[object]", schema):
-            _stop_at_first_flaw(part)
+def walk_core_schema(schema: object) -> Iterator[dict[str, object]]:
+    """Yield a core schema of pydantic's and all in it."""
+    match schema:
+        case {"type": str()}:
+            known = cast("dict[str, object]", schema)
+            yield known
+            inside = [one for name, one in known.items() if name not in _NO_SCHEMAS]
+            yield from walk_core_schema(inside)
+        case dict():  # of fields, which may have any name
+            yield from walk_core_schema(list(cast("dict[str, object]", schema).values()))
+        case list() | tuple():
+            for one in cast("Iterable[object]", schema):
+                yield from walk_core_schema(one)
+        case _:
+            pass
 
 
 class Contract(BaseModel):
@@ -76,8 +78,9 @@ class Contract(BaseModel):
         cls, source: type[BaseModel], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         schema = handler(source)
-        if not cls.tells_all_flaws:
-            _stop_at_first_flaw(schema)
+        for node in walk_core_schema(schema) if not cls.tells_all_flaws else ():
+            if node["type"] in _COLLECTIONS:
+                node["fail_fast"] = True
         return schema
 
     def copy_with(self, changes: Mapping[str, object]) -> Self:

@@ -1,22 +1,19 @@
 """What pydantic knows of a type and a JSON Schema doesn't say: types that no argument can have."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import cast
+from collections.abc import Mapping
 
 from pydantic import Secret, SecretBytes, SecretStr, TypeAdapter
 
+from holdfast.contracts.base import walk_core_schema
 from holdfast.contracts.errors import AppError
 
 MASKED = (SecretStr, SecretBytes, Secret)
 """Types whose values are written as asterisks, whatever they hold."""
 
-_NO_SCHEMAS = {"default", "metadata", "expected"}
-"""What an author wrote into a schema of pydantic, which may look like one."""
-
 
 def require_readable_arguments(tool: str, schema: object) -> None:
     """Raise AppError where nobody but the function could read an argument."""
-    for node in _walk(schema):
+    for node in walk_core_schema(schema):
         if node["type"] == "generator":
             raise AppError(
                 f"tool {tool!r}: an Iterable or Generator among its arguments would be read only "
@@ -28,22 +25,6 @@ def require_readable_arguments(tool: str, schema: object) -> None:
                 "model writes them, and conditions and guardrails would read asterisks; use a "
                 "str, or ctx.secret() for what nobody may read"
             )
-
-
-def _walk(schema: object) -> Iterator[Mapping[str, object]]:
-    """Yield a schema of pydantic and all in it."""
-    match schema:
-        case {"type": str()}:
-            known = cast("dict[str, object]", schema)
-            yield known
-            yield from _walk([one for name, one in known.items() if name not in _NO_SCHEMAS])
-        case dict():  # of fields, which may have any name
-            yield from _walk(list(cast("dict[str, object]", schema).values()))
-        case list() | tuple():
-            for one in cast("Iterable[object]", schema):
-                yield from _walk(one)
-        case _:
-            pass
 
 
 def _get_serializer(node: Mapping[str, object]) -> object:
@@ -59,6 +40,6 @@ def _writes_asterisks(node: Mapping[str, object]) -> bool:
 _MASKS = [
     found
     for kind in (SecretStr, SecretBytes, Secret[str])
-    for node in _walk(TypeAdapter[object](kind).core_schema)
+    for node in walk_core_schema(TypeAdapter[object](kind).core_schema)
     if (found := _get_serializer(node)) is not None
 ]
