@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from holdfast import HoldfastError, approvers, signing
+from holdfast import App, HoldfastError, approvers, signing
 from holdfast.cli import seeing
 from holdfast.client import Run
 from holdfast.contracts.approvals import ApprovalRequest, Question, Request
@@ -56,6 +56,15 @@ async def deceive(run: MemoryRun, *, left_out: str) -> Request:
     return shown
 
 
+def paying(tmp_path: Path, log: Path) -> App:
+    """A desk whose part pays eve, by a signed approval alone."""
+    strong = policy(
+        tmp_path, "{id: r, effect: approve, match: {tools: [send]}, approval: {strong: true}}"
+    )
+    send = [call("send", log=str(log), text="pay eve"), FOUND]
+    return desk([ask("tides"), say("So.")], send, policy=strong)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("left_out", ["", " "], ids=["whole", "left out"])
 @pytest.mark.parametrize("seen", [{}, {"digest": None}], ids=["unsaid", "null"])
@@ -65,11 +74,7 @@ async def test_a_signature_releases_nothing_that_somebody_else_has_shown(
     """The token fits the real call: its arguments' digest and its challenge stand in the lie."""
     # BY-52 RK-19
     log = tmp_path / "log"
-    strong = policy(
-        tmp_path, "{id: r, effect: approve, match: {tools: [send]}, approval: {strong: true}}"
-    )
-    send = [call("send", log=str(log), text="pay eve"), FOUND]
-    async with memory_runs.working(desk([ask("tides"), say("So.")], send, policy=strong)):
+    async with memory_runs.working(paying(tmp_path, log)):
         run = await memory_runs.start("desk")
         await relayed(run)
         shown = await deceive(run, left_out=left_out)
@@ -157,11 +162,7 @@ async def test_a_run_has_nobody_sign_what_another_asks(
     """Who shows the request of another run in this one gets no token for it."""
     # BY-52 RK-19
     log = tmp_path / "log"
-    strong = policy(
-        tmp_path, "{id: r, effect: approve, match: {tools: [send]}, approval: {strong: true}}"
-    )
-    send = [call("send", log=str(log), text="pay eve"), FOUND]
-    async with memory_runs.working(desk([ask("tides"), say("So.")], send, policy=strong)):
+    async with memory_runs.working(paying(tmp_path, log)):
         run = await memory_runs.start_with({"agent": "desk", "input": "go"}, run_id=run_id)
         other = await memory_runs.start("desk")
         await relayed(run)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Unpack
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-from holdfast import App, ResourceScope, Risk, ToolContext, tool
+from holdfast import Agent, App, Handoff, ResourceScope, Risk, ToolContext, tool
 from holdfast.contracts.approvals import (
     Request,
 )
@@ -32,7 +32,7 @@ from holdfast.guardrails.definition import GuardrailOptions
 from holdfast.testing import Script
 from tests.histories import Story, names, noted
 from tests.running import AnyRun, AnyRuns, Run
-from tests.sample import TOOLS, note, scripted
+from tests.sample import IMPATIENT, TOOLS, note, scripted
 
 AUDIT = {"record", "open_run", "judge", "mark_judged"}
 """Activities that only begin a run, hear what people say to it, and say what became of it."""
@@ -212,3 +212,22 @@ async def told(run: AnyRun) -> list[tuple[str, str]]:
     """What the run put into the transcript for the model, with its origin."""
     page = await run.transcript()
     return [(one.origin, one.text) for one in page.items if isinstance(one, UserTurn)]
+
+
+def desk_before_billing(desk: Script, billing: Script, *looks: Guardrail) -> App:
+    """A desk that hands over to billing, for whom guardrails look."""
+    asking = Agent(
+        name="desk",
+        instructions="Find out who can help.",
+        models=["scripted:desk"],
+        settings=IMPATIENT,
+        handoffs=[Handoff("billing", when="money")],
+    )
+    charging = Agent(
+        name="billing",
+        instructions="Charge them.",
+        models=["scripted:billing"],
+        settings=IMPATIENT,
+        guardrails=looks,
+    )
+    return App(agents=[asking, charging], scripts={"desk": desk, "billing": billing})

@@ -2,13 +2,11 @@
 
 import pytest
 
-from holdfast import Agent, App, Handoff
 from holdfast.contracts.base import JsonObject
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
-from tests.control.guarded import Seen, guarded, on_word
+from tests.control.guarded import Seen, desk_before_billing, guarded, on_word
 from tests.histories import noted
 from tests.memory.runs import MemoryRuns
-from tests.sample import IMPATIENT
 from tests.sessions.test_guards_of_receivers import result_of
 
 
@@ -37,28 +35,13 @@ async def test_what_was_said_before_a_handoff_is_looked_at_in_parts(
         charged = "charge me" in str(turn.transcript[-1])
         return call("transfer_to_billing", goal="it") if charged else say("Hm.")
 
-    desk = Agent(
-        name="desk",
-        instructions="Find out who can help.",
-        models=["scripted:desk"],
-        settings=IMPATIENT,
-        handoffs=[Handoff("billing", when="money")],
-    )
-    billing = Agent(
-        name="billing",
-        instructions="Charge them.",
-        models=["scripted:billing"],
-        settings=IMPATIENT,
-        guardrails=[on_word("look", "bad", "input", seen, local=True)],
-    )
-
     def charge(_: ScriptTurn) -> Reply:
         return say("Charged.")
 
-    scripts = {"desk": send_on, "billing": charge}
+    app = desk_before_billing(send_on, charge, on_word("look", "bad", "input", seen, local=True))
     ends: list[str] = []
     texts = (*("x" * 140_000 for _ in range(7)), "y" * 130_000 + last, "charge me")
-    async with memory_runs.working(App(agents=[desk, billing], scripts=scripts)):
+    async with memory_runs.working(app):
         for number, text in enumerate(texts):
             said: JsonObject = {"message_id": f"m-{number}", "text": text}
             run = await memory_runs.say("talk", {"agent": "desk"}, said)

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from holdfast import Agent, App, Handoff
+from holdfast import Agent, App
 from holdfast.activities.sessions.archive import name_session
 from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.state.run import RunState
@@ -12,11 +12,10 @@ from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.guardrails import Guardrail
 from holdfast.run.sessions.opening import leave_session, start_session
 from holdfast.run.transcript import append_items
-from holdfast.testing import Script, call, say
+from holdfast.testing import call, say
 from tests.builders import NOW
-from tests.control.guarded import Seen, on_word, tripwires
+from tests.control.guarded import Seen, desk_before_billing, on_word, tripwires
 from tests.running import Runs
-from tests.sample import IMPATIENT
 from tests.sessions.talking import Talk, Talks
 
 MESSAGES, GUARDRAILS = 2_000, 4
@@ -34,25 +33,9 @@ def left(desk: Agent, name: str) -> RunState:
 
 def office(*looks: Guardrail) -> App:
     """A desk that hands over to billing, for whom guardrails look."""
-    desk = Agent(
-        name="desk",
-        instructions="Find out who can help.",
-        models=["scripted:desk"],
-        settings=IMPATIENT,
-        handoffs=[Handoff("billing", when="money")],
+    return desk_before_billing(
+        lambda _: call("transfer_to_billing", goal="it"), lambda _: say("Charged."), *looks
     )
-    billing = Agent(
-        name="billing",
-        instructions="Charge them.",
-        models=["scripted:billing"],
-        settings=IMPATIENT,
-        guardrails=looks,
-    )
-    scripts: dict[str, Script] = {
-        "desk": lambda _: call("transfer_to_billing", goal="it"),
-        "billing": lambda _: say("Charged."),
-    }
-    return App(agents=[desk, billing], scripts=scripts)
 
 
 @asynccontextmanager
