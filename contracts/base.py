@@ -60,6 +60,27 @@ def walk_core_schema(schema: object) -> Iterator[dict[str, object]]:
             pass
 
 
+def stop_at_first_flaw(schema: CoreSchema) -> CoreSchema:
+    """Return a core schema of pydantic's in which no collection tells more than its first flaw."""
+    return cast("CoreSchema", _copy_with_first_flaws(schema))
+
+
+def _copy_with_first_flaws(part: object) -> object:
+    if isinstance(part, list | tuple):
+        parts = [_copy_with_first_flaws(one) for one in cast("Iterable[object]", part)]
+        return tuple(parts) if isinstance(part, tuple) else parts
+    if not isinstance(part, dict):
+        return part
+    given = cast("dict[str, object]", part)
+    kind = given.get("type")  # without one they are fields by their names
+    is_schema = isinstance(kind, str)
+    copied = {
+        name: one if is_schema and name in _NO_SCHEMAS else _copy_with_first_flaws(one)
+        for name, one in given.items()
+    }
+    return copied | {"fail_fast": True} if is_schema and kind in _COLLECTIONS else copied
+
+
 class Contract(BaseModel):
     """
     A value that crosses a floor or enters history.
@@ -78,10 +99,7 @@ class Contract(BaseModel):
         cls, source: type[BaseModel], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         schema = handler(source)
-        for node in walk_core_schema(schema) if not cls.tells_all_flaws else ():
-            if node["type"] in _COLLECTIONS:
-                node["fail_fast"] = True
-        return schema
+        return schema if cls.tells_all_flaws else stop_at_first_flaw(schema)
 
     def copy_with(self, changes: Mapping[str, object]) -> Self:
         """Copy it unchecked: what a contract's own `with_` takes, the type checker has seen."""

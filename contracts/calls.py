@@ -1,6 +1,6 @@
 """What a model asks of a tool, and what comes back."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from urllib.parse import quote
@@ -8,6 +8,13 @@ from urllib.parse import quote
 from pydantic import Field, JsonValue
 
 from holdfast.contracts.base import Contract, JsonObject, digest
+
+SANDBOX_SPARE = timedelta(seconds=90)
+"""
+Beyond its tool's time, after which a sandbox ends by itself though its worker stands still.
+
+It starts within a third of that, and then its call is admitted.
+"""
 
 ErrorType = Literal[
     "unknown_tool",

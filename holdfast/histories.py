@@ -9,18 +9,26 @@ from typing import NamedTuple, TypeVar
 from google.protobuf.json_format import Error as ProtobufJsonError
 from google.protobuf.message import Message
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
-from temporalio.api.common.v1 import Payload
+from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
 from temporalio.client import Client, WorkflowHistory
+from temporalio.converter import PayloadCodec
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import escape_invisible_json
+from holdfast.workflows.payloads import MAX_PAYLOADS
 
 MAX_HELD_BYTES = 50_000_000
 """Of histories that a worker reads at once; a run may have any number of executions and parts."""
+
+_PAYLOAD_BYTES = 100
+"""What a payload counts for beside its bytes: to write an empty one, of two, takes 170."""
+
+_READS_IN_A_ROW = 50
+"""Payloads that a codec reads before it is everybody else's turn."""
 
 RECONNECT_SECONDS = 1.0
 """Seconds between attempts to reach a server that went away."""
@@ -51,11 +59,16 @@ class Room:
 
     def take(self, history: WorkflowHistory) -> None:
         """Count a history; raises HistoriesTooLarge where there is no room for it."""
-        self._left -= sum(event.ByteSize() for event in history.events)
+        self._left -= sum(map(_measure, history.events))
         if self._left < 0:
             raise HistoriesTooLarge(
                 f"its histories have more than {self._most:,} bytes, with its parts"
             )
+
+
+def _measure(event: HistoryEvent) -> int:
+    payloads = sum(max(1, len(payload.metadata)) for payload in _find(event, Payload))
+    return event.ByteSize() + _PAYLOAD_BYTES * payloads
 
 
 async def fetch(
@@ -120,8 +133,7 @@ async def follow(
             async for event in handle.fetch_history_events(wait_new_event=wait):
                 if event.event_id > read:
                     read = event.event_id
-                    await _decode(client, event)
-                    yield Recorded(execution, event)
+                    yield Recorded(execution, await _read_event(client, event))
         except RPCError as error:
             if error.status is not RPCStatusCode.UNAVAILABLE:
                 raise
@@ -164,21 +176,54 @@ async def _fetch_start(
 async def _fetch(
     client: Client, run_id: str, execution: str | None, room: Room | None = None
 ) -> WorkflowHistory:
-    found = await client.get_workflow_handle(run_id, run_id=execution).fetch_history()
-    for event in found.events:
-        await _decode(client, event)
+    handle = client.get_workflow_handle(run_id, run_id=execution)
+    events = [await _read_event(client, event) async for event in handle.fetch_history_events()]
+    found = WorkflowHistory(run_id, events)
     if room is not None:
         room.take(found)
     return found
 
 
-async def _decode(client: Client, event: HistoryEvent) -> None:
-    """Have the client's codec, if it has one, make readable what stands in an event."""
-    codec = client.data_converter.payload_codec
-    if codec is None:
-        return
+async def _read_event(client: Client, event: HistoryEvent) -> HistoryEvent:
+    """
+    Return an event as the client's codec, if it has one, reads it, without what is too many.
+
+    It is a copy: what came holds the memory of all that came with it.
+    """
     await asyncio.sleep(0)  # a worker that archives has others, and most codecs never wait
-    for payload in _find(event, Payload):
+    cut_lists(event)
+    own = HistoryEvent()
+    own.CopyFrom(event)
+    if (codec := client.data_converter.payload_codec) is not None:
+        await _decode(codec, own)
+    return own
+
+
+def cut_lists(event: HistoryEvent) -> None:
+    """Leave out of an event what nothing of ours would write: payloads, and such, by thousands."""
+    for found in _find(event, Message):
+        for field, value in found.ListFields():
+            if not field.is_repeated or (more := len(value) - MAX_PAYLOADS) <= 0:
+                continue
+            if field.message_type is not None and field.message_type.GetOptions().map_entry:
+                # What says how a payload is to be read stays.
+                for name in sorted(value, key=lambda one: (one != "encoding", one))[MAX_PAYLOADS:]:
+                    del value[name]
+            else:
+                del value[MAX_PAYLOADS:]
+            if isinstance(found, Payloads):
+                found.payloads.append(_note(more))
+
+
+def _note(more: int) -> Payload:
+    said = json.dumps(f"{more:,} more payloads are left out")
+    return Payload(metadata={"encoding": b"json/plain"}, data=said.encode())
+
+
+async def _decode(codec: PayloadCodec, event: HistoryEvent) -> None:
+    for place, payload in enumerate(_find(event, Payload), start=1):
+        if place % _READS_IN_A_ROW == 0:
+            await asyncio.sleep(0)
         (readable,) = await codec.decode([payload])
         payload.CopyFrom(readable)
     for failure in _find(event, Failure):

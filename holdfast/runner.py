@@ -36,6 +36,7 @@ from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.workflow import Info
 from temporalio.workflow import _Definition as Definition
 
+from holdfast.activations import drop_excess, drop_excess_of_start
 from holdfast.event_log import log
 from holdfast.event_order import AT_ONCE, ENDS, EventOrder, Task, kind_of
 from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
@@ -108,6 +109,7 @@ class _OrderedInstance(WorkflowInstance):
         self._inner = runner.create_instance(replace(det, extern_functions=functions))
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        drop_excess(act)
         jobs = list(act.jobs)
         kinds = set(map(kind_of, jobs))
         if "query_workflow" in kinds:
@@ -287,7 +289,10 @@ def _unless_left(visit: Visit) -> Visit:
         message: Message, converter: DataConverter, **options: object
     ) -> StorageOperationMetrics:
         ours = getattr(converter, "_ca_context_free_dc", converter)
-        if isinstance(ours, InlineDataConverter) and ours.leaves_payloads:
+        is_left = isinstance(ours, InlineDataConverter) and ours.leaves_payloads
+        if isinstance(message, WorkflowActivation):
+            (drop_excess_of_start if is_left else drop_excess)(message)
+        if is_left:
             return StorageOperationMetrics()
         return await visit(message, converter, **options)
 

@@ -36,6 +36,7 @@ from holdfast.tools.context import Admission, ToolContext
 from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import has_readable_size
 from holdfast.tools.limits import fail_after, time_limit
+from holdfast.tools.sharing.readiness import listen, wait_readable
 from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
 
@@ -147,7 +148,7 @@ async def run_in_process(
     try:
         await asyncio.shield(starting)
         sender.close()
-        output.listen()
+        await output.listen()
         await admit()
         channel.let_begin()
         async with time_limit(job.tool.contract.name, seconds):
@@ -176,7 +177,7 @@ async def _end(
 ) -> None:
     await starting
     _kill_with_children(child.pid)
-    await _wait_readable(child.sentinel)
+    await wait_readable(child.sentinel)
     child.join()
     channel.close()
     await output.close()
@@ -198,10 +199,10 @@ class _Output:
         self._room = _MAX_OUTPUT_BYTES
         os.set_blocking(self._reader.fileno(), False)
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Log each line when it has ended, from now on: the process has its end of the pipe."""
         self.writer.close()
-        asyncio.get_running_loop().add_reader(self._reader.fileno(), self._read)
+        await listen(self._reader.fileno(), self._read)
 
     async def close(self) -> None:
         """Log what is left, also a line that never ended; what else lives on writes to nobody."""
@@ -262,11 +263,14 @@ class _Channel:
         return await self._read(size)
 
     async def _read(self, size: int) -> bytes:
-        loop, read = asyncio.get_running_loop(), bytearray(size)
+        read = bytearray(size)
         rest = memoryview(read)
         while rest:
             try:
-                count = await loop.sock_recv_into(self._socket, rest)
+                count = self._socket.recv_into(rest)
+            except BlockingIOError:
+                await wait_readable(self._socket.fileno())
+                continue
             except OSError:
                 count = 0
             if not count:
@@ -289,16 +293,6 @@ async def _outcome(channel: _Channel, heartbeat: Callable[[JsonValue], None]) ->
                 raise ToolError(kind, reason, actions)
             case _Raised(kind, text, stack):
                 raise ToolCrashed(kind, text, stack)
-
-
-async def _wait_readable(descriptor: int) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(descriptor)
 
 
 def _kill_with_children(pid: int | None) -> None:

@@ -18,8 +18,9 @@ from pydantic import (
     create_model,
 )
 from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaValidator
 
-from holdfast.contracts.base import JsonObject
+from holdfast.contracts.base import JsonObject, stop_at_first_flaw
 from holdfast.contracts.bounds import MAX_OBJECTION_CHARS, MAX_OBJECTIONS
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.texts import clip_chars, one_line
@@ -59,6 +60,9 @@ class Signature:
         self.context_parameter = context_parameter
         with translate_definition_errors(name):
             self.returns: TypeAdapter[object] = TypeAdapter(returns)
+            # All flaws of a result would be described, for seconds: of its models, too.
+            quick = stop_at_first_flaw(self.returns.core_schema)
+            self.returns.validator = SchemaValidator(quick, _use_prebuilt=False)
             self.input_schema: JsonObject = _close(
                 {"required": [], **self.arguments.model_json_schema(by_alias=True)}
             )
@@ -348,3 +352,13 @@ def _object(value: JsonValue) -> JsonObject:
 
 def _place(path: list[str | int]) -> str:
     return f"{'.'.join(str(part) for part in path)}: " if path else ""
+
+
+def may_be_address(schema: JsonValue) -> bool:
+    """Whether an argument takes what leads elsewhere than the same text does as a path."""
+    if not isinstance(schema, dict):
+        return False
+    kinds = schema.get("anyOf") or schema.get("oneOf")
+    return schema.get("format") == "uri" or (
+        isinstance(kinds, list) and any(map(may_be_address, kinds))
+    )

@@ -26,6 +26,7 @@ from holdfast.tools.schema import (
     Signature,
     find_text_arguments,
     flaws,
+    may_be_address,
     objections,
     read_signature,
     translate_definition_errors,
@@ -382,6 +383,8 @@ def _check_scope(contract: ToolContract) -> Iterator[str]:
         yield f"its scope {scope.kind!r} must name the argument that is checked"
     if scope.argument is not None and scope.argument not in known:
         yield f"its scope names {scope.argument!r}, which is none of its arguments"
+    elif scope.kind == "workspace" and may_be_address(known.get(scope.argument or "")):
+        yield f"its scope names {scope.argument!r}, which is an address and no path: take a Path"
     writes = contract.risk is Risk.WRITE_LOCAL and contract.receiver is None
     if writes and scope.kind != "workspace" and not contract.sandboxed:
         yield (

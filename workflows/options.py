@@ -10,6 +10,7 @@ from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalA
 
 from holdfast.activities.clock import DECISION_TIMEOUT
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_HISTORY_BYTES
+from holdfast.contracts.calls import SANDBOX_SPARE
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import sandbox_queue
 from holdfast.contracts.tools import ToolContract
@@ -239,8 +240,12 @@ def tool_call(
 
 
 def longest_call(time_limit: float, *, sandboxed: bool) -> timedelta:
-    """Return how long a call may go on whose worker isn't heard of any more."""
-    late = SANDBOX_STARTUP_ALLOWANCE if sandboxed else timedelta(0)
+    """
+    Return how long a call may go on whose worker isn't heard of any more.
+
+    That may stand still: then what the call runs in ends by itself.
+    """
+    late = SANDBOX_SPARE if sandboxed else timedelta(0)
     return timedelta(seconds=time_limit) + late + HEARTBEAT_TIMEOUT
 
 

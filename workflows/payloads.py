@@ -119,6 +119,16 @@ _MAX_READ_BYTES = 2 * MAX_PAYLOAD_BYTES
 """Bytes that may come of a payload: a codec that unpacks makes a thousand times of what came."""
 
 
+MAX_PAYLOADS = 100
+"""Payloads that are read in one place; nothing of ours sends more than a few together."""
+
+_MANY = (_UNREADABLE, _UNREADABLE)
+"""Read instead of too many: a signal of several is refused, one of a single one might not be."""
+
+_READS_IN_A_ROW = 50
+"""Payloads after which it is everybody else's turn: most codecs never wait."""
+
+
 class TolerantCodec(PayloadCodec):
     """
     An app's codec, for which what it can't read is what nobody can read.
@@ -132,6 +142,7 @@ class TolerantCodec(PayloadCodec):
     def __init__(self, codec: PayloadCodec, pauses: Sequence[float] = (0.2, 0.5, 1.0)) -> None:
         self._codec = codec
         self._pauses = pauses
+        self._reads = 0
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """
@@ -150,12 +161,21 @@ class TolerantCodec(PayloadCodec):
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Read payloads; each that can't be read is one of an encoding that nobody knows."""
+        if len(payloads) > MAX_PAYLOADS:
+            return list(_MANY)
+        await self._give_way()
         with suppress(Exception):
             return [_bound(one) for one in await self._codec.decode(payloads)]
         found = [await self._decode_one(payload) for payload in payloads]
         return [_bound(one) for some in found for one in some]
 
+    async def _give_way(self) -> None:
+        self._reads += 1
+        if self._reads % _READS_IN_A_ROW == 0:
+            await asyncio.sleep(0)
+
     async def _decode_one(self, payload: Payload) -> list[Payload]:
+        await self._give_way()
         for pause in self._pauses:
             with suppress(Exception):
                 return await self._try_decoding(payload)

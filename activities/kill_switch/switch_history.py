@@ -268,9 +268,9 @@ class SwitchHistory:
         return board
 
     async def _content(self, payloads: Sequence[Payload]) -> bytes:
-        decoded: list[RawValue] = await self._client.data_converter.decode(
-            payloads, [RawValue] * len(payloads)
-        )
+        if len(payloads) != 1:  # a signal may have half a million
+            return b""
+        decoded: list[RawValue] = await self._client.data_converter.decode(payloads, [RawValue])
         return decoded[0].payload.data if len(decoded) == 1 else b""
 
     async def _value(self, payloads: Sequence[Payload]) -> JsonValue:

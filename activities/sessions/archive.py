@@ -171,10 +171,13 @@ class _Replacement:
         """
         Leave nothing beside the path.
 
-        Of what isn't whole nobody waits for that: it may be the mount that hangs.
+        Of what isn't whole nobody waits for that: it may be the mount that hangs. Where nothing
+        was begun nothing is there, and from here on nothing is begun.
         """
         self._is_over = True
-        if not self._is_whole:
+        # In this order: who has the lock may let it go in between, and then has opened the file.
+        was_begun = self._lock.locked() or self._file is not None
+        if was_begun and not self._is_whole:
             Thread(target=self._discard, name="give-up", daemon=True).start()
 
     def _discard(self) -> None:

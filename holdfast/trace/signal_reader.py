@@ -10,6 +10,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.common import RawValue
 
+from holdfast.activations import MAX_ARGUMENTS
 from holdfast.contracts.approvals import ControlVerdict, RequestOutcome, Verdict, Verdicts
 from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
 from holdfast.contracts.errors import OutcomeCode
@@ -70,7 +71,7 @@ class SignalReader:
     ) -> None:
         key, at = self._trace.key(event), read_time(event)
         said = MessageTrace(key=key, signal=name, at=at, identity=identity)
-        self._read_message(said, list(map(RawValue, payloads)))
+        self._read_message(said, list(map(RawValue, payloads[:MAX_ARGUMENTS])))
 
     def _read_message(self, said: MessageTrace, values: list[RawValue]) -> None:
         signals = messages.SESSION_SIGNALS if self._trace.is_session else messages.SIGNALS

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from holdfast.contracts.bounds import TOO_DEEP_JSON
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolError
-from holdfast.tools.large_json import READERS
+from holdfast.tools.large_json import READERS, look_through
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.channel import Channel, close, open_pipes
@@ -171,6 +171,20 @@ async def test_values_are_counted_where_a_result_is_read() -> None:
         os.close(its.reading)
 
     assert result == TOO_DEEP_JSON
+
+
+async def test_a_report_is_measured_where_it_is_read() -> None:
+    """What is said of one that is too large comes from beside the loop."""
+    said = json.dumps({"kind": "progress", "value": "\n" * 3_000_000}).encode() + b"\n"
+
+    with open_pipes() as (ours, its), os.fdopen(its.writing, "wb") as writing:
+        saying = asyncio.create_task(asyncio.to_thread(writing.write, said))
+        with pytest.raises(ToolCrashed, match="has more than 10000 bytes") as raised:
+            await outcome(Channel(ours, "run-1"), lambda _: None, nobody)
+        await saying
+        os.close(its.reading)
+
+    assert look_through.__name__ in [one.name for one in raised.traceback]
 
 
 async def test_large_messages_are_read_beside_the_loop() -> None:

@@ -196,6 +196,18 @@ async def test_who_waits_for_an_archive_that_hangs_is_told_so(mount: Path, way: 
     assert await DirectoryArchive(mount).read(PATH) == b"one, two"
 
 
+@pytest.mark.parametrize("way", ["write", "in pieces"])
+async def test_what_is_given_up_before_its_turn_leaves_no_thread(mount: Path, way: str) -> None:
+    """However often sessions try to close while it hangs: a worker has only so many threads."""
+    before = set(threading.enumerate())
+    archive = DirectoryArchive(mount, write_timeout=timedelta(0))
+    for _ in range(MORE_THAN_ALL):
+        with pytest.raises(OSError, match="it doesn't answer"):
+            await WAYS[way](archive)
+
+    assert len(set(threading.enumerate()) - before) < MORE_THAN_ALL / 2
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_few_wait_long_for_an_archive_that_hangs(mount: Path, way: str) -> None:
     """Sessions open and close in places where all is decided: the others are told at once."""

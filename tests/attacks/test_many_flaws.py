@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, cast
 
 import pytest
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
+from holdfast import Risk, tool
 from holdfast.contracts.base import Contract
 from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
 from holdfast.contracts.control import Effect
@@ -106,6 +107,32 @@ def find_collections(schema: object) -> Iterator[bool]:
     elif isinstance(schema, list | tuple):
         for part in cast("Iterable[object]", schema):
             yield from find_collections(part)
+
+
+class Row(BaseModel):
+    """What an upstream should have said."""
+
+    a: int
+    b: int
+
+
+class Page(BaseModel):
+    """Many of it."""
+
+    rows: list[Row]
+
+
+@tool(risk=Risk.READ_ONLY)
+async def fetch_page() -> dict[str, list[Page]]:
+    """Fetch what an upstream says."""
+    raise AssertionError("nobody calls it")
+
+
+def test_of_a_result_the_first_flaw_is_enough() -> None:
+    """200,000 rows that lacked all they should have kept all runs waiting for seconds."""
+    with pytest.raises(ValidationError) as error:
+        fetch_page.json({"pages": [{"rows": MANY}] * 10})
+    assert error.value.error_count() == 2
 
 
 def test_such_a_start_is_refused_in_a_few_words() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from pydantic import FileUrl
 
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.tools import ResourceScope, Risk
@@ -195,6 +196,18 @@ def test_settings_at_their_bounds_are_accepted(settings: dict[str, object]) -> N
     made = define(**{"risk": Risk.READ_ONLY, **settings})(good)
 
     assert made.contract.name == "good"
+
+
+def test_no_address_is_the_path_of_a_scope() -> None:
+    """`file:///etc/x` is a name in the workspace as a text, and leads out of it as an address."""
+
+    async def save(where: FileUrl | None, text: str) -> str:
+        """Save a text where it says."""
+        return text
+
+    scope = ResourceScope(kind="workspace", argument="where")
+    said = refused(save, risk=Risk.WRITE_LOCAL, scope=scope)
+    assert "its scope names 'where', which is an address and no path: take a Path" in said
 
 
 def test_all_holes_are_named_at_once() -> None:

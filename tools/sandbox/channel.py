@@ -6,14 +6,14 @@ closes; and to close one takes as long as that process wants it to linger. Of a 
 takes bytes, a little at a time, and no more than it asks for.
 """
 
-import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from holdfast.tools.network.pace import Pace
+from holdfast.tools.sharing.readiness import wait_readable, wait_writable
 
 _CHUNK = 65_536
 
@@ -79,31 +79,17 @@ class Channel:
 
     async def write(self, line: bytes) -> None:
         """Say a line; whoever hears nothing any more is found out by reading."""
-        loop, writing, rest = asyncio.get_running_loop(), self._ends.writing, memoryview(line)
+        writing, rest = self._ends.writing, memoryview(line)
         with contextlib.suppress(BrokenPipeError):
             while rest:
-                await _wait(writing, loop.add_writer, loop.remove_writer)
+                await wait_writable(writing)
                 # Who is inside may have the other end, too, and fill or empty a pipe itself.
                 with contextlib.suppress(BlockingIOError):
                     rest = rest[os.write(writing, rest[:_CHUNK]) :]
 
     async def _read(self) -> bytes:
-        loop, reading = asyncio.get_running_loop(), self._ends.reading
         while True:
             await self._pace.take(1)
-            await _wait(reading, loop.add_reader, loop.remove_reader)
+            await wait_readable(self._ends.reading)
             with contextlib.suppress(BlockingIOError):
-                return os.read(reading, _CHUNK)
-
-
-async def _wait(
-    descriptor: int,
-    add: Callable[[int, Callable[[], None]], None],
-    remove: Callable[[int], bool],
-) -> None:
-    ready = asyncio.Event()
-    add(descriptor, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        remove(descriptor)
+                return os.read(self._ends.reading, _CHUNK)

@@ -17,6 +17,7 @@ from holdfast.tools.sandbox.channel import Ends
 from holdfast.tools.sandbox.jail import Jail, libraries_of_python
 from holdfast.tools.sandbox.syscalls import syscall_filter
 from holdfast.tools.sandbox.watch import children
+from holdfast.tools.sharing.readiness import wait_readable
 
 MAX_STDERR_BYTES = 4_000
 KILL_TIMEOUT_SECONDS = 10.0
@@ -71,13 +72,10 @@ class RunningSandbox:
 
     async def _drain_stderr(self) -> None:
         """Read what bubblewrap complained of; the end comes when all who could write are dead."""
-        loop, readable = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(self._complaints, readable.set)
         said = b""
         try:
             while True:
-                await readable.wait()
-                readable.clear()
+                await wait_readable(self._complaints)
                 try:
                     part = os.read(self._complaints, MAX_STDERR_BYTES)
                 except BlockingIOError:
@@ -86,7 +84,6 @@ class RunningSandbox:
                     return
                 said = (said + part)[:MAX_STDERR_BYTES]
         finally:
-            loop.remove_reader(self._complaints)
             self.complaint = said.decode(errors="replace").strip()
 
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 from pydantic_core import from_json
 
 from holdfast.contracts.bounds import CLEARING_TIMEOUT
-from holdfast.contracts.calls import ToolInvocation
+from holdfast.contracts.calls import SANDBOX_SPARE, ToolInvocation
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError
 from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.egress.exchange import HttpRequest
@@ -44,9 +44,6 @@ from holdfast.tools.workspaces import Workspaces
 
 START_TIMEOUT_SECONDS = 30.0
 """Seconds until a process is ready; it takes a third of one."""
-
-_SPARE_SECONDS = 60.0
-"""Beyond the time of its start and its tool, within which a call is admitted."""
 
 _PAGE = "docs/sandbox.md"
 
@@ -139,7 +136,7 @@ class Sandbox:
         """Have a sandbox while the block lasts, ready for its call."""
         with open_pipes() as (ours, its):
             try:
-                most = ceil(START_TIMEOUT_SECONDS + _SPARE_SECONDS + limit)
+                most = ceil(SANDBOX_SPARE.total_seconds() + limit)
                 launched = launch(_bubblewrap(), jail, its, most)
             finally:
                 close(its)

@@ -68,10 +68,6 @@ async def outcome(channel: Channel, heartbeat: Heartbeat, broker: Broker) -> byt
             case Ready():
                 raise _build_protocol_error("it began twice")
             case Progress(value=value):
-                if len(to_json(value)) > MAX_REPORT_BYTES:
-                    raise _build_protocol_error(
-                        f"a report of progress has more than {MAX_REPORT_BYTES} bytes"
-                    )
                 heartbeat(value)
             case EgressRequest(request=request):
                 await channel.write(encode_line(await _answer(broker, request)))
@@ -120,6 +116,8 @@ def _read(said: bytes) -> FromSandbox:
         message = _MESSAGE.validate_json(said)
     except ValidationError:
         raise _build_protocol_error("a message can't be read") from None
+    if isinstance(message, Progress) and len(to_json(message.value)) > MAX_REPORT_BYTES:
+        raise _build_protocol_error(f"a report of progress has more than {MAX_REPORT_BYTES} bytes")
     if isinstance(message, Done) and not has_readable_size(message.content.encode()):
         return Done(TOO_DEEP_JSON.decode())  # nothing of it goes on, but that the call was done
     return message
