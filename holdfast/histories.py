@@ -59,14 +59,15 @@ class Room:
 
     def take(self, history: WorkflowHistory) -> None:
         """Count a history; raises HistoriesTooLarge where there is no room for it."""
-        self._left -= sum(map(_measure, history.events))
+        self._left -= sum(map(measure, history.events))
         if self._left < 0:
             raise HistoriesTooLarge(
                 f"its histories have more than {self._most:,} bytes, with its parts"
             )
 
 
-def _measure(event: HistoryEvent) -> int:
+def measure(event: HistoryEvent) -> int:
+    """Return the bytes of memory, about, that an event takes of a `Room`."""
     payloads = sum(max(1, len(payload.metadata)) for payload in _find(event, Payload))
     return event.ByteSize() + _PAYLOAD_BYTES * payloads
 

@@ -30,7 +30,7 @@ WAITS = [call("ask_user", question="Which one?"), say("done")]
 
 
 def measure(found: Sequence[WorkflowHistory]) -> int:
-    return sum(event.ByteSize() for one in found for event in one.events)
+    return sum(histories.measure(event) for one in found for event in one.events)
 
 
 async def flooded(runs: Runs) -> Run:
