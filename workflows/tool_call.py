@@ -286,7 +286,7 @@ async def compensate(run: RunContext, files: Files, *, since: int = 0) -> Compen
         else:
             flaw = await _undo_effect(run, index, effect)
         if flaw:
-            told = effect.with_(reported=True)
+            told = run.state.effects.done[index].with_(reported=True)
             run.state = tool_results.replace_effect(run.state, index, told)
         else:
             run.state = tool_results.remove_effect(run.state, index)
@@ -321,7 +321,11 @@ async def _wait_until_over(run: RunContext, begin: int) -> None:
 
 
 async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
-    """Take one effect back, by its place among all; say why not where it can't be."""
+    """
+    Take one effect back, by its place among all; say why not where it can't be.
+
+    Where nobody knows whether it was, nobody knows of the effect either.
+    """
     state, ruling = run.state, effect.undo
     if ruling is None:
         return " (nothing undoes it)"
@@ -344,12 +348,16 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
         await wait_for_resume(run)  # each time: a worker was looked for in between
         if (stopping := run.state.stop_by_person) is not None:
             return tool_results.build_abort(call, stopping.reason)
-        doubtful = effect.with_(outcome="unknown")
+        doubtful = effect.with_(
+            outcome="unknown", summary=f"{effect.summary}, unless it was taken back"
+        )
         run.state = tool_results.replace_effect(run.state, index, doubtful)
         with run.track_in_flight("undo"):
             return await _execute(undoing, invocation, None, "")
 
     result = await _execute_where_found(undoing, invocation, attempt)
+    if isinstance(result, NotBegun) or result.status != "outcome_unknown":
+        run.state = tool_results.replace_effect(run.state, index, effect)
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import Risk, Tiers, tool
+from holdfast.contracts.calls import ToolFailure
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, tripped
-from holdfast.testing import call, say
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
@@ -62,6 +63,53 @@ async def settle(log: str) -> str:
     """Pay at a bank that answers at once."""
     note(log, "paid")
     return "paid"
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def revoke_unheard(log: str) -> str:
+    """Take back a payment, and lose the answer."""
+    note(log, "revoked")
+    raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.WRITE_INTERNAL, undo="revoke_unheard")
+async def transfer(log: str) -> str:
+    """Pay at a bank that answers at once."""
+    note(log, "paid")
+    return "paid"
+
+
+async def test_nobody_knows_what_stands_where_the_answer_of_its_undo_is_lost(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """The model tries again, and neither it nor the result is told that the payment was made."""
+    # BY-11 GR-13
+    log = tmp_path / "log"
+    allowed = policy(
+        tmp_path, "{id: ok, effect: allow, match: {tools: [transfer, revoke_unheard]}}"
+    )
+    pay_it = call("transfer", log=str(log))
+    replies = (pay_it, say("a rude answer"), pay_it, say("an answer"))
+
+    def script(turn: ScriptTurn) -> Reply:
+        return replies[turn.number - 1]
+
+    polite = on_word("polite", "rude", "output")
+    app = scripted(script, tools=[transfer], policy=allowed, guardrails=[polite])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        result = await run.result()
+        results = await run.results()
+
+    assert (result.answer, lines(log)) == ("an answer", ["paid", "revoked"])
+    assert [one.status for one in results] == ["ok", "denied"]
+    assert isinstance(results[1], ToolFailure)
+    assert "nobody knows whether it happened" in results[1].reason
+    assert result.effects == ()
+    (doubtful,) = result.unresolved
+    assert doubtful.summary.endswith(", unless it was taken back")
+    assert result.compensation is not None
+    assert (result.compensation.undone, len(result.compensation.not_undone)) == ((), 1)
 
 
 @pytest.mark.parametrize("off", ["it", "coder"])
