@@ -6,7 +6,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.statuses import IS_OPEN
+from holdfast.activities.statuses import IS_OPEN, list_executions
 from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
@@ -47,7 +47,7 @@ class TemporalHolders:
         )
         found: list[tuple[str, str]] = []
         try:
-            async for other in self._client.list_workflows(query):
+            async for other in list_executions(self._client, query):
                 shown = other.typed_search_attributes
                 theirs = (_since(shown, resource, other.start_time), other.id)
                 # One of another id never begins, and models read the words that it consists of.

@@ -47,6 +47,13 @@ What all updates of an execution have together that are under way; 20 MB is the 
 A worker's answer holds each of them once more, and ends the run if it has more than 4 MB.
 """
 
+MAX_MEMO_BYTES = MAX_BLOB_BYTES // 4
+"""
+What a workflow has beside its input, as whoever starts it gives it; 2 MB is the default.
+
+Whoever looks for workflows reads the memo of each one, fifty at once.
+"""
+
 _SETTINGS = (
     # As the SDK's own test server has it.
     "frontend.enableServerVersionCheck=false",
@@ -59,6 +66,7 @@ _SETTINGS = (
     # Whoever may send signals fills histories with them, which end at 50 MB. 2 MB is the default.
     f"limit.blobSize.error={MAX_BLOB_BYTES}",
     f"history.maxInFlightUpdatePayloads={MAX_UPDATES_BYTES}",
+    f"limit.memoSize.error={MAX_MEMO_BYTES}",
 )
 
 # Unless told so, the server waits for the disk in each transaction, at twice the CPU. So it keeps

@@ -19,6 +19,7 @@ from temporalio.client import Client
 from temporalio.common import RawValue, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
+from holdfast.activities.statuses import list_executions
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import (
     SWITCHES,
@@ -230,7 +231,7 @@ class SwitchHistory:
 
     async def _list_executions(self) -> list[str]:
         """Return all executions in the order of their starts. Raises RPCError."""
-        found = [one async for one in self._client.list_workflows(f"WorkflowId = '{self._id}'")]
+        found = [one async for one in list_executions(self._client, f"WorkflowId = '{self._id}'")]
         return [one.run_id for one in sorted(found, key=lambda one: one.start_time)]
 
     async def _switch_off_again(self, last: str, run_id: str, lifted: SwitchSignal | None) -> None:

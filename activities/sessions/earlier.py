@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import Execution
 from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
-from holdfast.activities.statuses import OVER, is_open
+from holdfast.activities.statuses import OVER, is_open, list_executions
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.sessions.archive import NOT_PROVEN, OPENED, ArchivedSession
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
@@ -92,8 +92,8 @@ class TemporalEarlierSessions:
         found = [
             one
             for status, limit in (("!=", None), ("=", MAX_FAILED_EXECUTIONS))
-            async for one in self._client.list_workflows(
-                f"{query} AND ExecutionStatus {status} 'Failed'", limit=limit
+            async for one in list_executions(
+                self._client, f"{query} AND ExecutionStatus {status} 'Failed'", limit=limit
             )
         ]
         listed = [

@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import histories
 from holdfast.activities.sessions.archive import Archive
-from holdfast.activities.statuses import IS_OVER
+from holdfast.activities.statuses import IS_OVER, list_executions
 from holdfast.client.spans import join_spans
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE
@@ -125,7 +125,7 @@ class ArchiveSweep:
         What can't be written keeps no other run out; it is looked for again.
         """
         known, latest, failed = set[str](), self._latest, list[datetime]()
-        async for execution in self._client.list_workflows(self._query):
+        async for execution in list_executions(self._client, self._query):
             if (ended_at := execution.close_time) is None:
                 continue
             folder = name_run(execution.id, execution.run_id, ended_at)

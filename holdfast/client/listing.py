@@ -14,7 +14,7 @@ from temporalio.client import (
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.statuses import IS_OPEN, IS_OVER, PAUSED
+from holdfast.activities.statuses import IS_OPEN, IS_OVER, PAUSED, list_executions
 from holdfast.client.rpc_errors import read_answer
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import HoldfastError, NoWorker
@@ -163,7 +163,7 @@ async def find_waiting(client: Client, group: str | None, tenant: str | None) ->
                 queue=run.task_queue,
                 is_paused=run.status == PAUSED,
             )
-            async for run in client.list_workflows(f"{_WAITING}{theirs}")
+            async for run in list_executions(client, f"{_WAITING}{theirs}")
             if group is None or may_wait_for(run.typed_search_attributes.get(PENDING), group)
         ]
     except RPCError as error:
@@ -176,7 +176,7 @@ async def find_waiting(client: Client, group: str | None, tenant: str | None) ->
                 queue=run.task_queue,
                 is_paused=run.status == PAUSED,
             )
-            async for run in client.list_workflows(_OPEN)
+            async for run in list_executions(client, _OPEN)
         ]
 
 
@@ -189,7 +189,7 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
     found: list[RunEntry] = []
     traced = wanted.trace_id and _find_by_trace(client, wanted.trace_id)
     try:
-        async for execution in traced or client.list_workflows(wanted.query):
+        async for execution in traced or list_executions(client, wanted.query):
             if execution.status is WorkflowExecutionStatus.CONTINUED_AS_NEW:
                 continue
             entry = await _entry(client, execution)
@@ -212,14 +212,14 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
 async def _find_by_trace(client: Client, trace_id: str) -> AsyncGenerator[WorkflowExecution]:
     """Yield the latest execution of a run or a session, whose trace is named by its first."""
     query = f"RunId = '{UUID(trace_id)}' AND ({_ALL} OR {_SESSIONS})"
-    async for first in client.list_workflows(query):
+    async for first in list_executions(client, query):
         # A session that was closed may have been opened again since, under another trace.
         later = (
             f"WorkflowId = {_quote(first.id)} AND StartTime >= '{first.start_time.isoformat()}'"
         )
         latest = [
             one
-            async for one in client.list_workflows(later)
+            async for one in list_executions(client, later)
             if one.status is not WorkflowExecutionStatus.CONTINUED_AS_NEW
         ]
         for one in latest[-1:]:
@@ -229,7 +229,7 @@ async def _find_by_trace(client: Client, trace_id: str) -> AsyncGenerator[Workfl
 async def find_sessions(client: Client, limit: int) -> list[SessionEntry]:
     """Return the latest sessions, each once."""
     found: dict[str, SessionEntry] = {}
-    async for execution in client.list_workflows(_SESSIONS):
+    async for execution in list_executions(client, _SESSIONS):
         if execution.status is WorkflowExecutionStatus.CONTINUED_AS_NEW or execution.id in found:
             continue
         shown = execution.typed_search_attributes

@@ -21,6 +21,7 @@ from temporalio.service import RPCError
 
 from holdfast.activities.callers import Execution
 from holdfast.activities.sessions.earlier import NEVER_BEGAN, describe_execution, has_begun
+from holdfast.activities.statuses import list_executions
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import (
     RPC_TIMEOUT,
@@ -267,7 +268,7 @@ async def find_begun(client: Client, session_id: str) -> AsyncGenerator[BegunSes
     query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
     found = [
         (one.start_time, one.run_id)
-        async for one in client.list_workflows(query)
+        async for one in list_executions(client, query)
         if one.run_id != latest.execution.run_id
         and one.status is not WorkflowExecutionStatus.FAILED
     ]

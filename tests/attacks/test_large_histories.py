@@ -160,7 +160,7 @@ class _Odd:
     def __init__(self, over: asyncio.Event) -> None:
         self.looks, self.asked, self._over = 0, list[str](), over
 
-    async def list_workflows(self, query: str) -> AsyncGenerator[_Ended]:
+    async def list_workflows(self, query: str, **_: object) -> AsyncGenerator[_Ended]:
         self.looks += 1
         if self.looks == 1:
             raise ValueError("an attribute of another type")

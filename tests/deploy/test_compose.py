@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from holdfast.contracts.bounds import MAX_BLOB_BYTES
-from holdfast.dev_server import MAX_UPDATES_BYTES
+from holdfast.dev_server import MAX_MEMO_BYTES, MAX_UPDATES_BYTES
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "deploy" / "compose.yaml"
@@ -51,6 +51,7 @@ def test_the_server_takes_no_more_than_we_send() -> None:
     assert dynamic == {
         "limit.blobSize.error": [{"value": MAX_BLOB_BYTES}],
         "history.maxInFlightUpdatePayloads": [{"value": MAX_UPDATES_BYTES}],
+        "limit.memoSize.error": [{"value": MAX_MEMO_BYTES}],
     }
 
 

@@ -183,7 +183,7 @@ class _Server:
     def __init__(self) -> None:
         self.ended = list[_Ended]()
 
-    async def list_workflows(self, query: str) -> AsyncGenerator[_Ended]:
+    async def list_workflows(self, query: str, **_: object) -> AsyncGenerator[_Ended]:
         since = query.partition("CloseTime > '")[2].rstrip("'")
         for one in self.ended:
             if not since or one.close_time > datetime.fromisoformat(since):
