@@ -24,6 +24,9 @@ PARSE_ERRORS = (ValueError, RecursionError)
 """What an answer may raise, beside errors of its SDK, that is no JSON, too deep or too large."""
 
 _MAX_LINE_CHARS = 500
+_MAX_READ_CHARS = 2_000
+"""What looks like a key is looked for in so much: an event of a stream may say four megabytes."""
+
 _MIN_KEY_CHARS = 7
 """Characters; what is shorter stands in for a key where none is needed, and in other words too."""
 _TOO_LONG = Pattern(
@@ -273,7 +276,8 @@ def check_size(provider: Provider, raw: JsonObject, extract: Callable[[], CallUs
 def _redact_line(text: str, secret: str | None) -> str:
     if secret and len(secret) >= _MIN_KEY_CHARS:
         text = text.replace(secret, "[key]")
-    return clip_chars(one_line(_LIKE_A_KEY.sub("[key]", repair_surrogates(text))), _MAX_LINE_CHARS)
+    read = repair_surrogates(text[:_MAX_READ_CHARS])
+    return clip_chars(one_line(_LIKE_A_KEY.sub("[key]", read)), _MAX_LINE_CHARS)
 
 
 def _from_body(body: bytes) -> _Problem:

@@ -62,7 +62,7 @@ def as_model_error(error: Exception, usage: CallUsage | None = None) -> ModelErr
     match error:
         # A stream that began well may still bring an error.
         case anthropic.APIStatusError(response=response, body=body) if response.is_success:
-            return failures.from_reply(PROVIDER, _BODY.validate_python(body), usage)
+            return failures.from_reply(PROVIDER, _read_body(body), usage)
         case anthropic.APIStatusError(response=response):
             answer = failures.ErrorResponse(
                 response.status_code, response.headers, response.content
@@ -85,3 +85,11 @@ def as_model_error(error: Exception, usage: CallUsage | None = None) -> ModelErr
             return failures.from_unreadable_reply(PROVIDER, usage, error)
         case _:
             return failures.from_sdk_error(PROVIDER, str(error))
+
+
+def _read_body(body: object) -> JsonValue:
+    """Return what an error says; nothing where that is nested deeper than anybody reads."""
+    try:
+        return _BODY.validate_python(body)
+    except ValueError:
+        return None

@@ -117,7 +117,8 @@ class MessageBuilder:
             return
         if not (blocks := self._own_blocks(turn)):
             return
-        waits = any(self._is_pending(part, turn) for part in own)
+        answered = _find_result_ids(own)
+        waits = any(self._is_pending(part, turn, answered) for part in own)
         hosted = any(part.kind in ("hosted_call", "hosted_result", "other") for part in own)
         self._results_only = waits or any(_is_programmatic(part) for part in own)
         self._goes_on = hosted and not turn.calls
@@ -148,9 +149,9 @@ class MessageBuilder:
                     blocks.append(part.native)
         return _drop_unsendable_thinking(blocks)
 
-    def _is_pending(self, part: Part, turn: AssistantTurn) -> bool:
-        """Whether a hosted call has no result in its own turn."""
-        is_open = str(part.native.get("id")) not in _find_result_ids(turn.parts)
+    def _is_pending(self, part: Part, turn: AssistantTurn, answered: frozenset[str]) -> bool:
+        """Whether a hosted call isn't among those *answered* in its own turn."""
+        is_open = str(part.native.get("id")) not in answered
         return part.kind == "hosted_call" and is_open and not self._is_orphan(part, turn)
 
     def _is_orphan(self, part: Part, turn: AssistantTurn) -> bool:

@@ -1,6 +1,7 @@
 """What a message of a model consists of, whichever server it comes from."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -132,18 +133,17 @@ def _piece(piece: JsonValue) -> Part:
             return Part(kind="text", text=wire.json_text(piece))
 
 
-def _merge_text(pieces: Iterable[Part]) -> list[Part]:
+def _merge_text(pieces: Iterable[Part]) -> Iterator[Part]:
     """Join neighbours that are nothing but words: a server may cut them anywhere."""
-    merged: list[Part] = []
-    for piece in pieces:
-        last = merged[-1] if merged else None
-        if last is None or last.kind != "text" or piece.kind != "text":
-            merged.append(piece)
-        elif _is_plain(last) and _is_plain(piece):
-            merged[-1] = last.with_(text=last.text + piece.text)
-        else:
-            merged.append(piece.with_(continues=True))
-    return merged
+    before = ""
+    for plain, group in groupby(pieces, _is_plain):
+        for piece in _join(group) if plain else group:
+            yield piece.with_(continues=True) if before == piece.kind == "text" else piece
+            before = piece.kind
+
+
+def _join(words: Iterable[Part]) -> Iterator[Part]:
+    yield Part(kind="text", text="".join(part.text for part in words))
 
 
 def _is_plain(part: Part) -> bool:

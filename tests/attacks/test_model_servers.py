@@ -6,7 +6,7 @@ import gzip
 import json
 import tracemalloc
 import zlib
-from functools import cache
+from functools import cache, partial
 from itertools import repeat
 from typing import Any
 
@@ -14,15 +14,22 @@ import pytest
 from httpcore2 import AsyncNetworkStream
 
 from holdfast import Agent, App
-from holdfast.adapters import http_client, meter
+from holdfast.adapters import failures, http_client, meter
+from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.contracts.approvals import Escalation
+from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.stops import StopReason
+from holdfast.contracts.transcript import AssistantTurn, Part, PartKind
 from holdfast.tools.network import connections
+from tests.adapters import conversations as say
 from tests.adapters.dialects import Dialect
 from tests.adapters.provider_server import ProviderServer
 from tests.attacks.net import answering
 from tests.attacks.servers import JSON, STREAM, Reach, failure, flooding, serving
+from tests.counting import count_calls
 from tests.running import Runs
 from tests.sample import IMPATIENT
 
@@ -299,6 +306,18 @@ async def test_nothing_is_too_deep_to_be_refused(
     assert error.kind in told.get(status[:3], {"unavailable", "unreadable"})
 
 
+async def test_no_error_in_a_stream_is_too_deep(
+    dialect: Dialect, adapter: ProviderAdapter, reach: Reach
+) -> None:
+    """What an SDK reads and we don't is a failure of the model's server all the same."""
+    event = b'event: error\ndata: {"type": "error", "error": ' + b"[" * 300 + b"]" * 300 + b"}\n\n"
+    async with serving(answering("200 OK", event, content_type=STREAM)) as address:
+        reach(address)
+        error = await failure(adapter, dialect)
+
+    assert error.kind in {"unavailable", "unreadable"}
+
+
 @pytest.mark.parametrize(
     "models", [["openai:gpt-5.2"], ["openai:gpt-5.2", "anthropic:claude-sonnet-5"]]
 )
@@ -322,3 +341,43 @@ async def test_no_server_parks_a_run(
     asked = "it asks to wait 30,000,000 s; nobody waits longer than 600 s"
     assert asked in request.attempts[-1].error
     assert len(provider.requests) == len(models)
+
+
+def test_no_words_of_a_failure_take_long() -> None:
+    """Of what an event of four megabytes says the beginning is looked at: a line of it is told."""
+
+    def fail(times: int) -> None:
+        with pytest.raises(ModelUnavailable), failures.redact_key("it"):
+            raise ModelUnavailable("sk-a " * times)
+
+    fail(1)
+    few, many = (count_calls(partial(fail, times)) for times in (1_000, 10_000))
+
+    assert many < 2 * few
+
+
+def test_words_in_pieces_are_joined_at_once() -> None:
+    """None of them is copied again for each that comes behind it."""
+    message: JsonObject = {"content": [*["x"] * 1_000, {"type": "text", "text": "y", "z": 1}]}
+    raw: JsonObject = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    read = OpenAIChatAdapter().parse_response
+
+    assert read(raw).text == "x" * 1_000 + "y"
+    assert count_calls(lambda: read(raw), "with_") == 1  # the piece that goes on with the words
+
+
+@pytest.mark.parametrize("kind", ["hosted_call", "reasoning", "other"])
+def test_a_reply_of_many_blocks_is_sent_again_in_linear_work(kind: PartKind) -> None:
+    """Whatever they are: each of the next requests of its run has all of them."""
+
+    def render(count: int) -> None:
+        parts = tuple(
+            Part(kind=kind, native={"id": str(at), "tool_use_id": str(at)}) for at in range(count)
+        )
+        said = AssistantTurn(model="anthropic:claude-sonnet-5", parts=parts)
+        AnthropicAdapter().build_request(say.request("claude-sonnet-5", say.GOAL, said))
+
+    render(1)
+    few, many = (count_calls(partial(render, count)) for count in (100, 400))
+
+    assert many < 5 * few
