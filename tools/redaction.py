@@ -67,7 +67,10 @@ class _KnownSecrets:
         found = encode_secrets(value for value in values if value not in REDACTED + WITHHELD)
         self._any = bool(values)
         self.reach = _ESCAPED_CHARS * max(map(len, values), default=0)
-        self._plain, self._quoted, self._hex, self._base64 = map(Pieces, found)
+        self._plain = Pieces(found.plain | found.in_groups)
+        self._quoted, self._hex, self._base64 = map(
+            Pieces, (found.quoted, found.hex, found.base64)
+        )
         self._have_signs = found.have_signs
         self._clean = set[str]()
 

@@ -4,7 +4,8 @@ import base64
 import html
 import json
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from string import ascii_lowercase, ascii_uppercase, digits, hexdigits
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus, urlsplit
 
@@ -25,6 +26,12 @@ _SIGNS = frozenset("'\"`\\*()\0")
 _SCHEMES = frozenset({"basic", "bearer", "token"})
 _SECRET_FIELD_WORDS = ("pass", "secret", "token", "key", "credential")
 
+_IN_HEX = frozenset(hexdigits + "-:")
+
+_AS_UU = str.maketrans(
+    ascii_uppercase + ascii_lowercase + digits + "+/", "".join(map(chr, range(32, 96)))
+)
+
 
 class SecretEncodings(NamedTuple):
     """The forms of secrets, by the reading of a text in which each can be found."""
@@ -33,6 +40,8 @@ class SecretEncodings(NamedTuple):
     quoted: frozenset[Needle]
     hex: frozenset[Needle]
     base64: frozenset[Needle]
+    in_groups: frozenset[Needle]
+    """What stands in a text as it is, and has signs that nobody quotes for it."""
 
     @property
     def have_signs(self) -> bool:
@@ -61,8 +70,9 @@ def encode_secrets(secrets: Iterable[str]) -> SecretEncodings:
     """Return every usual form of secrets: themselves, encoded once, and encoded twice."""
     plain: set[Needle] = set()
     quoted: set[Needle] = set()
-    digits: set[Needle] = set()
+    numbers: set[Needle] = set()
     letters: set[Needle] = set()
+    groups: set[Needle] = set()
     for value in secrets:
         whole = not _can_match_partially(value)
         content = _bytes(value)
@@ -73,12 +83,19 @@ def encode_secrets(secrets: Iterable[str]) -> SecretEncodings:
                 marked = unite_marks(form)
                 if QUOTATION_MARK in marked and len(marked) >= MIN_SECRET_CHARS:
                     quoted.add(_needle(marked, _PIECE, whole=whole))
-        digits.add(_needle(content.hex(), _PIECE_OF_HEX, whole=whole))
+        numbers.add(_needle(content.hex(), _PIECE_OF_HEX, whole=whole))
         letters.update(_needle(core, _PIECE_OF_BASE64, whole=whole) for core in _cores(content))
+        groups.update(
+            _needle(one, _PIECE_OF_BASE64, whole=whole) for one in _write_groups(content)
+        )
+        if said := _bytes_of_hex(value):
+            numbers.add(_needle(said.hex(), _PIECE, whole=whole))
+            cores = _cores(said) if len(said) >= MIN_SECRET_CHARS else ()
+            letters.update(_needle(core, _PIECE_OF_BASE64, whole=whole) for core in cores)
         for inner in _encoded_once(value) - {content}:
-            digits.add(_needle(inner.hex(), _PIECE_OF_HEX, whole=True))
+            numbers.add(_needle(inner.hex(), _PIECE_OF_HEX, whole=True))
             letters.update(_needle(core, _PIECE_OF_BASE64, whole=True) for core in _cores(inner))
-    return SecretEncodings(*map(frozenset, (plain, quoted, digits, letters)))
+    return SecretEncodings(*map(frozenset, (plain, quoted, numbers, letters, groups)))
 
 
 def parts(value: str) -> frozenset[str]:
@@ -86,14 +103,16 @@ def parts(value: str) -> frozenset[str]:
     Return a secret with what of it is secret by itself.
 
     That is: each long line of a key file, the password of an address, the value of a header
-    and what stands behind its scheme, the secret fields of a JSON document.
+    and what stands behind its scheme, the secret fields of a JSON document; and each in both
+    cases where its letters have one: the other tells as much.
     """
     lines = [line.strip() for line in value.splitlines()]
     found = {value, _password(value), *_secret_fields(_read(value))}
     found.update(line for line in lines if len(line) >= _LONG_LINE and len(line.split()) == 1)
     headers = [value.strip(), *map(_value_of_header, lines)]
     found.update(headers, map(_without_scheme, headers))
-    return frozenset(part for part in found if len(part) >= MIN_SECRET_CHARS)
+    cased = (form for part in found for form in _in_each_case(part))
+    return frozenset(form for form in cased if len(form) >= MIN_SECRET_CHARS)
 
 
 def _can_match_partially(value: str) -> bool:
@@ -104,6 +123,19 @@ def _can_match_partially(value: str) -> bool:
         and "://" not in value
         and not isinstance(_read(value), dict | list)
     )
+
+
+def _in_each_case(value: str) -> frozenset[str]:
+    small, large = value.lower(), value.upper()
+    return frozenset({value, small, large} if value in {small, large} else {value})
+
+
+def _bytes_of_hex(value: str) -> bytes:
+    """Return what a secret says that is a number in hex, or a UUID; of any other nothing."""
+    written = value.replace("-", "").replace(":", "")
+    if not _IN_HEX.issuperset(value) or written.isdecimal() or len(written) < MIN_SECRET_CHARS:
+        return b""
+    return bytes.fromhex(written[: len(written) // 2 * 2])
 
 
 def _needle(form: str, piece: int, *, whole: bool) -> Needle:
@@ -123,12 +155,25 @@ def _encoded_once(value: str) -> frozenset[bytes]:
         for write in (base64.b64encode, base64.urlsafe_b64encode)
         for before in range(3)
     }
-    digits = content.hex()
-    return frozenset(quoted | cores | {digits.encode(), digits.upper().encode()})
+    numbers = content.hex()
+    return frozenset(quoted | cores | {numbers.encode(), numbers.upper().encode()})
 
 
 def _cores(content: bytes) -> frozenset[str]:
     return frozenset(_core(base64.b64encode, content, before) for before in range(3))
+
+
+def _write_groups(content: bytes) -> Iterator[str]:
+    """Encode a value as uuencode, ascii85 and base85 do, in groups that hold nothing else."""
+    for core in _cores(content):
+        said = core.translate(_AS_UU)
+        yield from (said, said.replace(" ", "`"))
+    for before in range(4):
+        for write in (base64.a85encode, base64.b85encode):
+            text = write(b"." * before + content).decode()
+            core = text[5 * -(-before // 4) : 5 * ((before + len(content)) // 4)]
+            if len(core) >= _PIECE:  # a shorter one would take a pass through each text of its own
+                yield core
 
 
 def _core(write: Callable[[bytes], bytes], value: bytes, before: int) -> str:

@@ -1,6 +1,7 @@
 """A known secret is found in every guise, and in a guise within a guise."""
 
 import base64
+import binascii
 import csv
 import html
 import io
@@ -150,6 +151,64 @@ def as_csv(text: str) -> str:
 def as_sql(text: str) -> str:
     doubled = text.replace("'", "''")
     return f"VALUES ('{doubled}')"
+
+
+def uuencoded(text: str) -> str:
+    return binascii.b2a_uu(b"." + text.encode() + b"...", backtick=True).decode()
+
+
+GROUPED: dict[str, Callable[[str], str]] = {
+    "uuencode": uuencoded,
+    **{
+        f"{name} behind {before}": behind(before, write)
+        for name, write in (("ascii85", base64.a85encode), ("base85", base64.b85encode))
+        for before in range(4)
+    },
+}
+
+
+@pytest.mark.parametrize("write", GROUPED.values(), ids=GROUPED)
+def test_a_secret_is_found_in_groups_of_its_bytes(write: Callable[[str], str]) -> None:
+    """Of what stands in groups with its neighbours no more stays than three bytes on each side."""
+    written = write("S3cr3t-pä\"ss\\w/örd&'+=~")
+
+    redacted = knowing("S3cr3t-pä\"ss\\w/örd&'+=~").text(f"<{written}>")
+
+    assert REDACTED in redacted
+    assert len(redacted.replace(REDACTED, "")) <= 20
+
+
+IN_ANY_CASE: dict[str, Callable[[str], str]] = {
+    "large": str.upper,
+    "each": str.title,
+    "without dashes": lambda text: text.replace("-", "").upper(),
+    "with colons": lambda text: wrapped(text.replace("-", "").upper(), ":"),
+    "as bytes": lambda text: base64.b64encode(bytes.fromhex(text.replace("-", ""))).decode(),
+    "in hex": lambda text: text.upper().encode().hex(":"),
+    "in base64": lambda text: base64.b64encode(text.upper().encode()).decode(),
+    "in JSON": lambda text: json.dumps(text.upper()),
+}
+
+
+@pytest.mark.parametrize(
+    "secret", ["3f9a1c7e-84b2-4d05-9ae6-b17c02d4e8f3", "9c3e51f0a7d24b8862fa0e91cd73b54f"]
+)
+def test_a_number_is_a_secret_in_either_case(secret: str, subtests: pytest.Subtests) -> None:
+    """A UUID says the same in large letters, and without its dashes."""
+    for own in (secret, secret.upper()):
+        for name, write in {**IN_ANY_CASE, "small": str.lower}.items():
+            with subtests.test(f"{name} of {own}"):
+                redacted = knowing(own).text(f"it is {write(secret)}!")
+
+                assert REDACTED in redacted
+                assert len(redacted) <= len(f"it is {REDACTED}!") + 4
+
+
+def test_what_has_one_case_is_a_secret_in_the_other() -> None:
+    """As base32 is, or a word in large letters; where both tell something, one tells less."""
+    assert knowing("sk-jbswy3dpehpk3pxp").text("SK-JBSWY3DPEHPK3PXP") == REDACTED
+    assert knowing("Abcdefgh").text("abcdefgh") == "abcdefgh"
+    assert knowing("20261129").text("on 2026-11-29") == "on 2026-11-29"
 
 
 DOUBLED: dict[str, Callable[[str], str]] = {
