@@ -10,6 +10,7 @@ from google.protobuf.json_format import Error as ProtobufJsonError
 from google.protobuf.message import Message
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from temporalio.api.common.v1 import Payload, Payloads
+from temporalio.api.enums.v1 import EventType
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
 from temporalio.client import Client, WorkflowHistory
@@ -70,6 +71,12 @@ def measure(event: HistoryEvent) -> int:
     """Return the bytes of memory, about, that an event takes of a `Room`."""
     payloads = sum(max(1, len(payload.metadata)) for payload in _find(event, Payload))
     return event.ByteSize() + _PAYLOAD_BYTES * payloads
+
+
+def is_replayable(history: WorkflowHistory) -> bool:
+    """Whether an execution has decided anything by now; until then a replayer waits for ever."""
+    done = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    return any(event.event_type == done for event in history.events)
 
 
 async def fetch(

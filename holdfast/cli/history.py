@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
 from holdfast import histories
@@ -28,7 +27,6 @@ from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.agent_session import AgentSession
 from holdfast.workflows.switches import HoldfastSwitches
 
-_TASK_COMPLETED_EVENT = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _MAX_ID_CHARS = 1000
 """What a server takes as the id of any workflow."""
 
@@ -115,8 +113,8 @@ async def _find_replay_failure(found: Sequence[WorkflowHistory]) -> str | None:
     ours = build_replayer(AgentRun, AgentSession, HoldfastSwitches)
     with _silence():
         for history in found:
-            if not any(event.event_type == _TASK_COMPLETED_EVENT for event in history.events):
-                continue  # a replayer would wait for ever
+            if not histories.is_replayable(history):
+                continue
             outcome = await ours.replay_workflow(history, raise_on_replay_failure=False)
             if outcome.replay_failure is not None:
                 return _describe_failure(outcome.replay_failure)

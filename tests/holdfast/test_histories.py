@@ -14,11 +14,12 @@ from holdfast.client import Run
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE
-from holdfast.histories import HistoriesTooLarge, Room, fetch, read, render_export
+from holdfast.histories import HistoriesTooLarge, Room, fetch, is_replayable, read, render_export
 from holdfast.runner import build_replayer
 from holdfast.testing import call, say
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.agent_run import AgentRun
+from tests.histories import stored
 from tests.holdfast.traces import finished, outcome, pondering, printed
 from tests.holdfast.written import Written
 from tests.running import Runs
@@ -70,6 +71,14 @@ async def test_export_is_the_same_again(runs: Runs) -> None:
         second = render_export(await fetch(runs.client, run.handle.id))
 
     assert first == second
+
+
+def test_what_has_not_begun_is_not_replayed() -> None:
+    """An execution whose first task is under way replays nothing, for which nobody waits."""
+    ((history, *_), *_) = stored.unpack(stored.history_file("session").read_bytes())
+    begun = WorkflowHistory(history.workflow_id, history.events[:3])
+
+    assert [is_replayable(one) for one in (begun, history)] == [False, True]
 
 
 async def test_exports_replay(runs: Runs, tmp_path: Path) -> None:

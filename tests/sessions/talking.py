@@ -18,7 +18,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from holdfast import App, worker
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.sessions.messages import ConversationPage, SessionReport
-from holdfast.histories import fetch
+from holdfast.histories import fetch, is_replayable
 from holdfast.runner import build_replayer
 from holdfast.workflows.agent_session import AgentSession
 from tests.running import Runs, growing_pauses
@@ -139,7 +139,8 @@ class Talk:
 
     async def replayed(self) -> int:
         """Replay all that its latest run of executions did; return how many there are."""
-        found = await fetch(self._client, self.id)
+        while not is_replayable((found := await fetch(self._client, self.id))[-1]):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(0.05)
         for history in found:
             await build_replayer(AgentSession).replay_workflow(history)
         return len(found)
