@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
-from time import monotonic
+from time import monotonic, thread_time
 from types import TracebackType
 from typing import Self
 
@@ -31,6 +31,7 @@ from holdfast.contracts.texts import select_end
 from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts, CallUsage, LiveText
 from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.limits import fail_after
+from holdfast.tools.network.pace import Rate
 from holdfast.tools.redaction import GrowingText
 
 INTERVAL = 1.0
@@ -39,7 +40,12 @@ INTERVAL = 1.0
 LIVE_INTERVAL = 0.25
 """Seconds between two heartbeats with what a model says."""
 
+REPORT_MILLISECONDS_PER_SECOND = 100
+"""That all reports together take of the loop; to clear one of secrets takes up to fifteen."""
+
 _LIVE_TIMEOUT = timedelta(seconds=2)
+
+_OF_ALL = Rate(REPORT_MILLISECONDS_PER_SECOND, saved=1.0)
 
 # Of its own, and one: models that talk at once, in whatever words, keep nobody else waiting.
 _TELLER = FairThreads(1, "tell-live")
@@ -50,21 +56,22 @@ class Heartbeater:
     The heartbeat of one activity while the block lasts, and what it carries.
 
     Whatever is raised through the block leaves the activity, and counts as an attempt that failed:
-    what is no failure is caught within.
+    what is no failure is caught within. *Pace* is for tests: reports of all activities share one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Rate = _OF_ALL) -> None:
         before = Attempts.from_details(activity.info().heartbeat_details)
         self.attempts = before.with_(progress=None, live=None)
         self._untold: Callable[[], JsonValue] | None = None
         self._next_report = 0.0
+        self._pace = pace
 
     def report(self, tell: Callable[[], JsonValue]) -> None:
         """
         Have a heartbeat tell what a tool reports: one that goes out now, or else the next.
 
         Of reports that come quicker only the latest is told: to clear one of secrets takes the
-        time of all who share the loop.
+        time of all who share the loop. Where all take too much of it, a later heartbeat tells one.
         """
         self._untold = tell
         if monotonic() >= self._next_report:
@@ -183,15 +190,21 @@ class Heartbeater:
 
     def _send(self) -> None:
         """Send a heartbeat; a local activity has none, its workflow task is its heartbeat."""
-        if self._untold is not None:
-            tell, self._untold = self._untold, None
-            self._next_report = monotonic() + INTERVAL
+        began, now = thread_time(), monotonic()
+        if (tell := self._untold) is not None:
+            self._next_report = now + INTERVAL
+            if self._pace.missing(0, now) > 0:
+                tell = None
+        if tell is not None:
+            self._untold = None
             self.attempts = self.attempts.with_(progress=tell())
         if not activity.info().is_local:
             carried = self.attempts.model_dump(mode="json")
             # Its live words are cleared of secrets already.
             told = self.attempts if self.attempts.live else carried
             activity.heartbeat(*([told] if carried else []))
+        if tell is not None:
+            self._pace.take(1_000 * (thread_time() - began), now)
 
 
 def time_limit(late: Exception) -> AbstractAsyncContextManager[None]:

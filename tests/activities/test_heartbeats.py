@@ -16,6 +16,7 @@ from holdfast.activities.callers import build_hand_back
 from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.usage import MAX_LOST_ATTEMPTS, Attempts, CallUsage
+from holdfast.tools.network.pace import Rate
 from holdfast.tools.redaction import Redactor
 from tests.leaving import leaving
 
@@ -185,6 +186,30 @@ async def test_of_a_flood_of_reports_few_are_told(monkeypatch: pytest.MonkeyPatc
 
     assert cleared == [0, 9_999]
     assert told == [{"progress": 0}, {"failed": 1, "progress": 9_999}]
+
+
+async def test_reports_that_take_too_much_of_the_loop_are_told_later() -> None:
+    """However little there is for all of them: the first is told, and then none until there is."""
+    pace, cleared, told = Rate(0.000_1, saved=0.0), list[int](), list[object]()
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(
+        ActivityEnvironment.default_info(),
+        retry_policy=RetryPolicy(maximum_attempts=2 + MAX_LOST_ATTEMPTS),
+    )
+    environment.on_heartbeat = lambda *details: told.extend(details)
+
+    async def work() -> None:
+        async with Heartbeater(pace) as heartbeater:
+            for number in range(10):
+                heartbeater.report(lambda number=number: cleared.append(number) or number)
+            raise BUSY
+
+    for _ in range(2):
+        with pytest.raises(ApplicationError):
+            await environment.run(work)
+
+    assert cleared == [0]
+    assert told == [{"progress": 0}, {"failed": 1, "progress": 0}, {"failed": 1}]
 
 
 async def test_what_is_for_good_needs_no_count() -> None:

@@ -137,6 +137,25 @@ result = [started.stdout.strip() + started.stderr, open(reader).read()]
     assert await attack(code) == ["['[]']", "['[]']"]
 
 
+async def test_a_fork_of_a_fork_keeps_its_files(attack: Attack) -> None:
+    """What its parent opened has the numbers that the channel had: nobody closes it for it."""
+    code = """
+import os
+reader, writer = os.pipe()
+if os.fork() == 0:
+    files = [os.open("/dev/null", os.O_RDONLY) for _ in range(100)]
+    if os.fork() == 0:
+        lost = [number for number in files if not os.path.lexists(f"/proc/self/fd/{number}")]
+        os.write(writer, str(lost).encode())
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+os.close(writer)
+result = open(reader).read()
+"""
+    assert await attack(code) == "[]"
+
+
 async def test_words_on_the_standard_output(attack: Attack) -> None:
     """What a tool prints is no message, whatever it looks like."""
     code = (

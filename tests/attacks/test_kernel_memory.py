@@ -1,5 +1,6 @@
 """Attacks from inside the sandbox on memory that the kernel keeps, and no process holds."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from tests.attacks.outside import Attack, nobody
 from tests.builders import admitted
 
 SMALL = BOUNDS._replace(memory_together=150 * 2**20, scratch_files=1_000, sockets=100)
+
+LISTED = b"tfd:%9d events: 1d data: 1 pos:0 ino:1 sdev:e\n"
 
 WAIT = """
 import signal
@@ -181,3 +184,20 @@ filtered = ctypes.CDLL(None).prctl(22, 2, filters, 0, 0)
 result = [said, oct(os.stat("b").st_mode), open("d").read(), filtered]
 """
     assert await attack(code) == [[""] * 5, "0o100640", "words", 0]
+
+
+def test_of_what_is_waited_for_no_more_is_read_than_is_too_much(tmp_path: Path) -> None:
+    """A list may have hundreds of megabytes; of one that goes on nobody reads the rest."""
+    listed = tmp_path / "list"
+    listed.write_bytes(b"".join(LISTED % number for number in range(5_000)))
+    os.mkfifo(tmp_path / "endless")
+    endless = os.open(tmp_path / "endless", os.O_RDWR)
+    os.write(endless, LISTED % 1 * 1_000)
+
+    found = [waits.count_waits(listed, most) for most in (10_000, 10)]
+    too_many = waits.count_waits(tmp_path / "endless", 999)
+    os.close(endless)
+
+    assert found[0] == 5_000
+    assert 10 < found[1] < 5_000
+    assert too_many == 1_000

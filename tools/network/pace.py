@@ -30,7 +30,7 @@ class UnacceptableResponse(ValueError):
 class Rate:
     """So many units a second; those that nobody took are kept for some seconds."""
 
-    def __init__(self, per_second: int, saved: float) -> None:
+    def __init__(self, per_second: float, saved: float) -> None:
         self._per_second = per_second
         self._saved = saved
         self._used_until = 0.0

@@ -73,7 +73,8 @@ class Channel:
             self._come += part
         if end > limit:
             raise LineTooLong
-        line = bytes(self._come[: end + 1])
+        with memoryview(self._come) as come:  # or there are two copies of a result
+            line = bytes(come[: end + 1])
         del self._come[: end + 1]
         return line
 

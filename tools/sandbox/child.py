@@ -38,7 +38,7 @@ class _Worker:
     """The other side; nobody but this process can speak to it."""
 
     def __init__(self, reading: int, writing: int) -> None:
-        self._ends = (reading, writing)
+        self._ends: tuple[int, ...] = (reading, writing)
         self._lines = open(reading, "rb", closefd=False)  # noqa: SIM115 -- it stays open
         self._lock = threading.Lock()
         os.register_at_fork(after_in_child=self._close_in_fork)
@@ -69,7 +69,9 @@ class _Worker:
             rest = rest[os.write(self._ends[1], rest) :]
 
     def _close_in_fork(self) -> None:
-        for descriptor in self._ends:
+        # Once: in a fork of the fork these numbers are those of files of its own.
+        ends, self._ends = self._ends, ()
+        for descriptor in ends:
             os.close(descriptor)
 
 

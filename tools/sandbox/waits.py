@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+_PIECE, _WAIT = 65_536, b"tfd:"
+
 COUNTERS = ThreadPoolExecutor(max_workers=1, thread_name_prefix="count-waits")
 """To count takes a moment where it is much, and is asked for when hardly anything else works."""
 
@@ -35,7 +37,7 @@ def are_more_than(most: int, first: int) -> bool:
     count = 0
     for listed in _list_waits(Path(f"/proc/{first}", "root", "proc")):
         try:
-            count += listed.read_bytes().count(b"tfd:")
+            count += count_waits(listed, most - count)
         except FileNotFoundError:
             continue  # it has ended
         except OSError:
@@ -43,6 +45,16 @@ def are_more_than(most: int, first: int) -> bool:
         if count > most:
             return True
     return False
+
+
+def count_waits(listed: Path, most: int) -> int:
+    """Count what a list names, which may have hundreds of megabytes: no more than is too much."""
+    count, end = 0, b""
+    with listed.open("rb", buffering=0) as file:
+        while count <= most and (piece := file.read(_PIECE)):
+            count += (end + piece).count(_WAIT)
+            end = (end + piece)[1 - len(_WAIT) :]
+    return count
 
 
 def _list_waits(processes: Path) -> Iterator[Path]:
