@@ -11,6 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import (
+    MAX_MESSAGE_BYTES,
     MAX_SWITCH_NAME_CHARS,
     MAX_SWITCH_QUOTE_CHARS,
     MAX_SWITCH_REASON_CHARS,
@@ -160,7 +161,7 @@ def _switch_everything_off(crowded_out: Switch) -> Switch:
 
 
 def _parse_signal(name: str, content: bytes) -> SwitchSignal | None:
-    if name not in {"off", "on"}:
+    if name not in {"off", "on"} or len(content) > MAX_MESSAGE_BYTES:
         return None
     try:
         return SwitchSignal.model_validate_json(content)

@@ -7,6 +7,7 @@ from pydantic import JsonValue, ValidationError
 
 from holdfast.contracts import bounds
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import MAX_MESSAGE_BYTES
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.switches import Switch, SwitchKind, SwitchSignal, SwitchState
 from holdfast.policy.switches import Switchboard, find_switch, parse_state
@@ -80,6 +81,7 @@ def test_on_without_off_changes_nothing() -> None:
         pytest.param("off", b'{"kind": "everything", "name": "x", "by": "d"}', id="a part of all"),
         pytest.param("off", b'{"kind": "tool", "name": "*", "by": "d"}', id="all tools"),
         pytest.param("off", b"\xff\xfe\x00", id="no text"),
+        pytest.param("off", an_off("x") + b" " * MAX_MESSAGE_BYTES, id="larger than any message"),
         pytest.param("stop", b'{"kind": "tool", "name": "x", "by": "dana"}', id="unknown signal"),
         pytest.param("", b"{}", id="no name at all"),
     ],
