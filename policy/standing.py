@@ -41,8 +41,15 @@ def shows(record: ApprovalRecord, grant: Grant | None) -> bool:
 
 
 def takes_less(requirement: Requirement, other: Requirement) -> bool:
-    """Whether all that is good enough for the other is for this one, and more is."""
-    return _covers(requirement, other) and not _covers(other, requirement)
+    """
+    Whether something is good enough for one that isn't for the other, of the people of that.
+
+    In whatever: that an approval lapses sooner doesn't make up for one that a single person gives.
+    A requirement that names other people altogether takes neither less nor more.
+    """
+    named, might = {*requirement.groups}, {*other.groups, *other.escalate_to}
+    are_others = bool(named and other.groups) and named.isdisjoint(might)
+    return not are_others and not _covers(other, requirement)
 
 
 def _covers(mine: Requirement, other: Requirement) -> bool:

@@ -115,6 +115,8 @@ GROUPS = "{finance: [fred, gina], managers: [mona]}"
         pytest.param(STRICT.replace("5m", "1h"), "deny", id="signed in earlier"),
         pytest.param(STRICT.replace(", valid_for: 1h", ""), "deny", id="good for longer"),
         pytest.param(f"{STRICT}, escalate: {{after: 4h, to: [managers]}}", "deny", id="escalates"),
+        pytest.param("valid_for: 30m", "deny", id="anybody, for a shorter time"),
+        pytest.param("groups: [finance], valid_for: 30m", "deny", id="one, for a shorter time"),
         pytest.param(STRICT, "approval_required", id="the same"),
         pytest.param(STRICT.replace("5m", "1m"), "approval_required", id="stricter"),
         pytest.param("groups: [managers]", "approval_required", id="others"),
@@ -138,3 +140,29 @@ def test_an_authority_that_ends_weakens_no_approval(risk: str, behind: str, verd
     assert decision.verdict == verdict
     assert ("by a weaker approval" in decision.reason) is (verdict == "deny")
     assert elsewhere.verdict == "approval_required"
+
+
+@pytest.mark.parametrize(
+    ("behind", "verdict"),
+    [
+        pytest.param("groups: [finance]", "deny", id="one at once"),
+        pytest.param("groups: [managers]", "deny", id="one who might later"),
+        pytest.param(STRICT, "approval_required", id="the same, and nobody later"),
+    ],
+)
+def test_nobody_releases_alone_what_two_had_to_sign_and_others_might_later(
+    behind: str, verdict: str
+) -> None:
+    """That more people might have approved in the end makes what follows no stricter."""
+    # BY-74
+    asks = f"{STRICT}, escalate: {{after: 4h, to: [managers]}}"
+    pays = "effect: approve, match: {tools: [pay]}"
+    rules = (
+        f"  - {{id: asks, {pays}, approval: {{{asks}}}{RESTS}}}\n"
+        f"  - {{id: r, {pays}, approval: {{{behind}}}}}"
+    )
+    policy = parse_policy(f"version: 1\ngroups: {GROUPS}\nauthorities: a.yaml\nrules:\n{rules}\n")
+    call = ToolCall(call_id="c1", name="pay", arguments={})
+
+    contract = a_contract("pay", risk="write_internal")
+    assert decide(call, contract, some_facts(), policy).verdict == verdict
