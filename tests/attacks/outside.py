@@ -42,6 +42,8 @@ class Alive:
             loop.remove_reader(self.reader)
 
     async def until_dead(self) -> None:
+        """Return once no process holds the pipe, also if none had the time to open it."""
+        os.close(os.open(self._path, os.O_WRONLY))
         while await self.heard():
             pass
 
