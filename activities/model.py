@@ -23,12 +23,14 @@ from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.decisions import DEFAULT_TENANT
 from holdfast.contracts.errors import ModelError, ModelNotHere, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
 from holdfast.contracts.usage import Attempts
 from holdfast.run import context
 from holdfast.run.limits import budgets
 from holdfast.run.texts.figures import pluralize
+from holdfast.tools.fair_threads import TENANT
 from holdfast.tools.large_json import MAX_INLINE_BYTES, READERS
 from holdfast.tools.redaction import GrowingText, Redactor
 
@@ -60,6 +62,7 @@ class ModelActivities:
         """
         require_run_caller(call.run_id)
         bind_contextvars(turn=call.turn)
+        TENANT.set(call.tenant or DEFAULT_TENANT)
         async with Heartbeater() as heartbeater:
             require_app(call.app, self._app)
             _charge_lost_attempts(call, heartbeater)

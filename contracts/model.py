@@ -213,9 +213,12 @@ class ModelCall(Contract):
     is sent these `tools` alone; all where none is named. No attempt is repeated either once those
     that brought no reply have used up what the budget has `left` for models; of one that was lost
     with its worker nobody knows that, so what is `reserved` for it counts, where there is a limit.
+    What takes long has its turn with all that works for the `tenant`, which is left out where it
+    is the default one.
     """
 
     run_id: str
+    tenant: str = Field(default="", exclude_if=not_)
     turn: int
     app: str = Field(default="", exclude_if=not_)
     model: str

@@ -17,6 +17,7 @@ from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.adapters.scripted import Reply, ScriptedAdapter, ScriptTurn, call, fail, say, using
 from holdfast.contracts.bounds import MAX_REPLY_BYTES
+from holdfast.contracts.decisions import DEFAULT_TENANT
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, Prefix
 from holdfast.contracts.transcript import (
@@ -29,13 +30,14 @@ from holdfast.contracts.transcript import (
     UserTurn,
 )
 from holdfast.contracts.usage import Attempts, CallUsage
-from holdfast.run import context
+from holdfast.run import context, turns
+from holdfast.tools.fair_threads import TENANT
 from holdfast.tools.redaction import Redactor
 from tests.adapters import conversations as told
 from tests.adapters.provider_server import ProviderServer
 from tests.adapters.samples.openai import WORDS
 from tests.asking import in_run
-from tests.builders import a_transcript
+from tests.builders import a_state, a_transcript
 
 GPT = "openai:gpt-5.2"
 SHAPED = Prefix(instructions="Be brief.", tools=(), output_schema=told.ORDER_SCHEMA)
@@ -309,3 +311,12 @@ async def test_a_summary_is_billed_like_any_call() -> None:
     reply = await asked(scripted(lambda _: answer), a_model_call(purpose="summary"))
 
     assert reply.usage.input_tokens == 9
+
+
+@pytest.mark.parametrize("tenant", ["acme", DEFAULT_TENANT])
+async def test_what_takes_long_has_its_turn_with_other_tenants(tenant: str) -> None:
+    """Whoever has a hundred runs, whose models say what takes long, has one turn as others."""
+    asking = turns.build_model_call(a_state(run={"tenant": tenant}), "scripted:it")
+    adapter = ScriptedAdapter({"it": lambda _: say(TENANT.get())})
+
+    assert (await asked(adapter, a_model_call(tenant=asking.tenant))).text == tenant
