@@ -33,8 +33,11 @@ Clock: TypeAlias = Callable[[], float]
 TIMEOUT_SECONDS = 10.0
 """Seconds for one attempt, from looking up the host to the answer's status."""
 
-MAX_WAIT_SECONDS = 3600.0
+MIN_WAIT_SECONDS, MAX_WAIT_SECONDS = 1.0, 3600.0
 """Seconds that the other side may ask us to wait: a person waits for the notice."""
+
+MAX_AT_ONCE = 10
+"""Notices that a worker posts at once: one that waits for a receiver has a place of its calls."""
 
 MIN_KEY_BYTES, MAX_KEY_BYTES = 24, 64
 """Bytes of a signing key, as the specification has them."""
@@ -58,10 +61,26 @@ class WebhookMessenger:
         self._webhook = webhook
         self._secret = secret
         self._clock = clock
+        self._posting = 0
         self._read_key()
 
     async def deliver(self, notice: Notice) -> None:
-        """Post a notice once; raises Undelivered for any answer but a success (2xx)."""
+        """
+        Post a notice once; raises Undelivered for any answer but a success (2xx).
+
+        So it does where MAX_AT_ONCE are on their way: the next attempt may find room.
+        """
+        if self._posting >= MAX_AT_ONCE:
+            raise Undelivered(
+                f"{MAX_AT_ONCE} notices are on their way to the webhook at {self._webhook.origin}"
+            )
+        self._posting += 1
+        try:
+            await self._deliver(notice)
+        finally:
+            self._posting -= 1
+
+    async def _deliver(self, notice: Notice) -> None:
         body = render_body(notice)
         headers = {
             "content-type": "application/json",
@@ -140,4 +159,4 @@ def sign(message: str, timestamp: int, body: bytes, key: bytes) -> dict[str, str
 
 def _wait(answer: httpx.Response) -> float | None:
     wait = retry_after.seconds(answer.headers, datetime.now(UTC))
-    return None if wait is None else min(wait, MAX_WAIT_SECONDS)
+    return None if wait is None else min(max(wait, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)

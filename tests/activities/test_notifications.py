@@ -1,5 +1,6 @@
 """People outside learn that a run waits, by a webhook that proves whom it is from."""
 
+import asyncio
 import base64
 import dataclasses
 import hashlib
@@ -17,7 +18,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities import webhooks
-from holdfast.activities.notifications import NotificationActivities, Webhook
+from holdfast.activities.notifications import NotificationActivities, Undelivered, Webhook
 from holdfast.activities.webhooks import WebhookMessenger, sign
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.journal import Notice
@@ -231,12 +232,13 @@ async def test_what_a_failure_means(listener: Listener, status: int, *, final: b
 
 
 @pytest.mark.parametrize(
-    ("said", "wait"), [("7", 7), ("3600", 3600), ("90000", 3600), ("x", None)]
+    ("said", "wait"),
+    [("7", 7), ("3600", 3600), ("90000", 3600), ("0.001", 1), ("0", 1), ("x", None)],
 )
 async def test_the_wait_that_is_asked_for_is_kept(
     listener: Listener, said: str, wait: int | None
 ) -> None:
-    """Up to an hour; what makes no sense says nothing."""
+    """From a second up to an hour; what makes no sense says nothing."""
     listener.status, listener.headers = 429, {"retry-after": said}
 
     error = await refused(listener.address)
@@ -255,6 +257,26 @@ async def test_a_webhook_that_is_silent_is_given_up(
 
     assert not error.non_retryable
     assert "doesn't answer within" in error.message
+
+
+async def test_a_webhook_that_hangs_keeps_few_places(listener: Listener) -> None:
+    """A worker has a hundred, for the calls of all runs; what isn't posted now is tried again."""
+    listener.go_on.clear()
+    messenger = WebhookMessenger(Webhook(url=listener.address, secret="hook"), lambda _: SECRET)
+    posting = [
+        asyncio.create_task(messenger.deliver(a_notice(request_id=f"req-{number}")))
+        for number in range(webhooks.MAX_AT_ONCE)
+    ]
+    await asyncio.sleep(0)  # each has begun
+    with pytest.raises(Undelivered) as raised:
+        await messenger.deliver(a_notice())
+    listener.go_on.set()
+    await asyncio.gather(*posting)
+    await messenger.deliver(a_notice())
+
+    assert not raised.value.final
+    assert "on their way" in str(raised.value)
+    assert len(listener.got) == webhooks.MAX_AT_ONCE + 1
 
 
 async def test_a_webhook_that_is_away_is_tried_again() -> None:

@@ -23,6 +23,7 @@ from holdfast.tools.network.pace import UnacceptableResponse
 from tests.activities.test_notifications import SECRET, a_notice
 from tests.attacks.net import PUBLIC, Net, Serve
 from tests.attacks.servers import serving
+from tests.counting import count_calls
 
 pytestmark = pytest.mark.usefixtures("waits")
 
@@ -165,3 +166,10 @@ async def test_no_receiver_of_notices_keeps_the_loop() -> None:
         messenger = WebhookMessenger(Webhook(url=address, secret="hook"), lambda _: SECRET)
         with pytest.raises(Undelivered, match="can't be reached"):
             await messenger.deliver(a_notice())
+
+
+def test_no_notice_reads_the_authorities_again() -> None:
+    """That takes 25 ms of the loop, and a hundred runs may ask for people at once."""
+    open_client(1.0, trust_env=True)
+
+    assert count_calls(lambda: open_client(1.0, trust_env=True), "create_default_context") == 0
