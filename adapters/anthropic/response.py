@@ -86,7 +86,7 @@ def reply(raw: JsonObject, tools: frozenset[str], texts: frozenset[str]) -> Mode
     message = _message(raw)
     used = _usage(message)
     stop = _STOPS.get(message.stop_reason, "other")
-    kept, notes = _drop_incomplete(tuple(_pieces(message.content)), stop)
+    kept, notes = _drop_incomplete(tuple(_pieces(message.content, used)), stop)
     calls = tuple(piece.call for piece in kept if piece.call)
     parts = tuple(piece.part for piece in kept)
     failures.check_call_count(PROVIDER, len(calls), used)
@@ -114,21 +114,22 @@ def _message(raw: JsonObject) -> _Message:
     try:
         return _Message.model_validate(raw)
     except ValidationError:
-        raise failures.from_unreadable_reply(PROVIDER) from None
+        used = UNKNOWN_USAGE if raw.get("content") or raw.get("usage") else None
+        raise failures.from_unreadable_reply(PROVIDER, used) from None
 
 
-def _pieces(content: tuple[JsonObject, ...]) -> Iterator[_Piece]:
+def _pieces(content: tuple[JsonObject, ...], used: CallUsage) -> Iterator[_Piece]:
     """Read the blocks. A text behind a text continues it: citations split sentences in blocks."""
     before = ""
     for block in content:
-        piece = _piece(block)
+        piece = _piece(block, used)
         if before == piece.type == "text":
             piece = piece._replace(part=piece.part.with_(continues=True))
         before = piece.type
         yield piece
 
 
-def _piece(block: JsonObject) -> _Piece:
+def _piece(block: JsonObject, used: CallUsage) -> _Piece:
     match block:
         case {"type": "text", "text": str(text)}:
             return _Piece("text", Part(kind="text", text=text, native=_extras(block, _TEXT)))
@@ -136,7 +137,7 @@ def _piece(block: JsonObject) -> _Piece:
             part = Part(kind="call", native=_extras(block, _TOOL_USE))
             return _Piece("tool_use", part, _call(call_id, name, block.get("input")))
         case {"type": "text" | "tool_use"}:
-            raise failures.from_unreadable_reply(PROVIDER)
+            raise failures.from_unreadable_reply(PROVIDER, used)
         case _:
             kind = str(block.get("type", ""))
             return _Piece(kind, _native_part(kind, block))

@@ -118,7 +118,8 @@ def _response(raw: JsonObject) -> _Response:
     try:
         return _Response.model_validate(raw)
     except ValidationError:
-        raise failures.from_unreadable_reply(PROVIDER) from None
+        used = UNKNOWN_USAGE if raw.get("output") or raw.get("usage") else None
+        raise failures.from_unreadable_reply(PROVIDER, used) from None
 
 
 def _parse_output(response: _Response) -> _ParsedOutput:

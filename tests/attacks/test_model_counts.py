@@ -9,6 +9,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 from holdfast import Agent, App, Budget
 from holdfast.adapters import wire
+from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_FAILURE_BYTES, size
@@ -269,3 +270,29 @@ async def test_no_limit_outlives_a_reply_that_was_cut(
     assert result.stop.reason.startswith(limit)
     assert result.stop.reason.endswith("can't be kept")
     assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize("headers", [{}, {"x-unstreamed": "yes"}], ids=["stream", "whole"])
+async def test_a_reply_that_nobody_can_read_was_paid_for(
+    provider: ProviderServer, dialect: Dialect, adapter: ProviderAdapter, headers: dict[str, str]
+) -> None:
+    """What it used counts, or is unsaid; it is never nothing."""
+    unnamed: JsonObject = {**dialect.samples.WORDS, "model": {"no": "name"}, "choices": [1]}
+    provider.answer(unnamed, headers=headers)
+    error = await outcome(adapter, dialect)
+
+    assert isinstance(error, ModelError)
+    assert error.kind in {"unreadable", "cut_off"}
+    assert error.usage is not None
+
+
+def test_a_block_that_nobody_can_read_takes_nothing_from_what_was_used() -> None:
+    """The message around it says that."""
+    used: JsonObject = {"input_tokens": 7, "output_tokens": 5}
+    raw: JsonObject = {"model": "it", "content": [{"type": "text", "text": 1}], "usage": used}
+
+    with pytest.raises(ModelError) as raised:
+        AnthropicAdapter().parse_response(raw)
+
+    assert raised.value.usage is not None
+    assert raised.value.usage.total_tokens == 12
