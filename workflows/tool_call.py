@@ -324,7 +324,8 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
     """
     Take one effect back, by its place among all; say why not where it can't be.
 
-    Where nobody knows whether it was, nobody knows of the effect either.
+    Where nobody knows whether it was, nobody knows of the effect either: its answer was lost, or
+    the workflow was reset, behind which point it may have run before.
     """
     state, ruling = run.state, effect.undo
     if ruling is None:
@@ -356,10 +357,10 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
             return await _execute(undoing, invocation, None, "")
 
     result = await _execute_where_found(undoing, invocation, attempt)
-    if isinstance(result, NotBegun) or result.status != "outcome_unknown":
-        run.state = tool_results.replace_effect(run.state, index, effect)
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"
+    if result.status != "outcome_unknown":
+        run.state = tool_results.replace_effect(run.state, index, effect)
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""
 
 

@@ -8,16 +8,20 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from holdfast import App
+from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.run import RunResult
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
-from holdfast.testing import call, say
+from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import submit_plan
+from tests.attacks.test_early_undo import settle
 from tests.control.controlled import replayed
+from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Run, Runs
 from tests.sample import TOOLS, lines, scripted, told
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talks
+from tests.workflows.test_permissions import policy
 
 Point = Callable[[Sequence[HistoryEvent]], int]
 
@@ -139,3 +143,35 @@ async def test_a_session_that_was_reset_and_closed_opens_as_it_was_closed(
         answer = await talk.exchange("m-3", "three")
 
     assert answer == "one + two + three"
+
+
+async def test_what_was_taken_back_before_a_reset_is_told_by_nobody_as_done(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """Its undo ran behind the point of the reset: neither the model nor the result knows."""
+    # BY-11 GR-13
+    log = tmp_path / "log"
+    allowed = policy(tmp_path, "{id: ok, effect: allow, match: {tools: [settle, revoke]}}")
+    pay_it = call("settle", log=str(log))
+    replies = (pay_it, say("a rude answer"), pay_it, say("an answer"))
+
+    def script(turn: ScriptTurn) -> Reply:
+        return replies[turn.number - 1]
+
+    polite = on_word("polite", "rude", "output")
+    app = scripted(script, tools=[settle], policy=allowed, guardrails=[polite])
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        before = lines(log)
+        events = (await run.handle.fetch_history()).events
+        again = await runs.reset(run, before_the_call(events, "revoke"))
+        result = await again.result()
+        results = await again.results()
+        await replayed(runs, again)
+
+    assert before == lines(log) == ["paid", "revoked", "paid"]
+    assert isinstance(results[1], ToolFailure)
+    assert "nobody knows whether it happened" in results[1].reason
+    assert result.effects == ()
+    assert result.unresolved[0].summary.endswith(", unless it was taken back")
