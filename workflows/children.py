@@ -31,7 +31,6 @@ from holdfast.run.limits import budgets, reservations, triggers
 from holdfast.run.limits.table import build_worst_case_ledger
 from holdfast.run.summaries import summarise_run
 from holdfast.run.tiers import is_too_large
-from holdfast.run.tool_calls import MAX_RULING_AGE
 from holdfast.workflows import failures
 from holdfast.workflows.execution.search_attributes import APP, SUMMARY
 from holdfast.workflows.inbound.inbox import hear_before_more
@@ -44,6 +43,9 @@ from holdfast.workflows.run_context import (
 LATE_TASKS = "late-tasks"
 """The patch by which a run counts what was loaded for other tasks before one begins."""
 
+LATE_LOADS = "late-loads"
+"""The patch by which a handoff is decided anew for which something was loaded for long."""
+
 
 class ChildTask(NamedTuple):
     """
@@ -51,8 +53,8 @@ class ChildTask(NamedTuple):
 
     `ceiling` is all that it may use. What was done before it knows from when it begins. Its answer
     has the shape of `output_schema`, where one is given; after `timeout_seconds` it is stopped.
-    Where it was ruled on it begins within seconds of `ruled_at`, in seconds after the run began.
-    Its goal may quote what a tool `loaded`.
+    Where it was ruled on it begins within seconds of `ruled_at`, in seconds after the run began;
+    of `loaded_at` in an earlier release. Its goal may quote what a tool `loaded`.
     """
 
     part: str
@@ -62,6 +64,7 @@ class ChildTask(NamedTuple):
     output_schema: JsonObject | None = None
     timeout_seconds: float | None = None
     ruled_at: float | None = None
+    loaded_at: float | None = None
     loaded: bool = False
 
 
@@ -165,14 +168,11 @@ async def _run_when_free(
 
 def _comes_too_late(run: RunContext, task: ChildTask, together: _SharedBudget) -> bool:
     """Whether it was ruled on too long ago; an earlier release counted from when all may begin."""
-    if task.ruled_at is None or not is_late(run, task.ruled_at):
+    if task.ruled_at is None or not run.is_late(task.ruled_at):
         return False
-    return is_late(run, together.began) or workflow.patched(LATE_TASKS)
-
-
-def is_late(run: RunContext, ruled_at: float) -> bool:
-    """Whether what was decided then, in seconds after the run began, was decided too long ago."""
-    return run.elapsed_seconds() - ruled_at > MAX_RULING_AGE.total_seconds()
+    if task.loaded_at is not None and not run.is_late(task.loaded_at):
+        return workflow.patched(LATE_LOADS)
+    return run.is_late(together.began) or workflow.patched(LATE_TASKS)
 
 
 async def _run_and_charge(run: RunContext, task: ChildTask) -> _ChildResult:

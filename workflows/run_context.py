@@ -11,6 +11,7 @@ from temporalio.exceptions import is_cancelled_exception
 from holdfast.activities.policy import PolicyActivities
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.calls import ToolInvocation, ToolResult
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.journal import AuditEvent
@@ -76,7 +77,9 @@ class RunContext:
     what waits for people in those. `hurried` counts the words of people that couldn't wait,
     `suspensions` those that suspend, and one from before this execution. An agent is `prepared`
     that goes on with the run when its turn closes. What is `recorded` no later input has to say
-    again.
+    again. What was `loaded` for the receivers of open calls, and by which invocation, is there
+    for them however often they are decided. It has `advanced` where in this execution others
+    worked for it, or the work on a message ended.
     """
 
     def __init__(self) -> None:
@@ -93,6 +96,8 @@ class RunContext:
         self.hurried = 0
         self.suspensions = 1
         self.prepared: PreparedHandoff | None = None
+        self.advanced = False
+        self.loaded: dict[str, tuple[ToolInvocation, ToolResult]] = {}
         self.recorded = RecordedContent()
 
     @property
@@ -119,8 +124,14 @@ class RunContext:
 
     def end_part(self, part: str) -> None:
         """Forget a run that worked for this one, and what it waited for."""
+        self.advanced = True
         del self.begun_parts[part]
         self.relayed.pop(part, None)
+
+    def forget_loaded(self) -> None:
+        """Forget what was loaded for calls that have their results."""
+        waiting = {call.call.call_id for call in self.state.calls if call.result is None}
+        self.loaded = {name: one for name, one in self.loaded.items() if name in waiting}
 
     @property
     def in_flight(self) -> tuple[str, ...]:
@@ -213,6 +224,10 @@ class RunContext:
     def elapsed_seconds(self) -> float:
         """Return the seconds since the run began, waiting for people included."""
         return (workflow.now() - self.state.started_at).total_seconds()
+
+    def is_late(self, ruled_at: float) -> bool:
+        """Whether what was decided then, in seconds after it began, was decided too long ago."""
+        return self.elapsed_seconds() - ruled_at > tool_calls.MAX_RULING_AGE.total_seconds()
 
     def remaining(self) -> Budget | Stop:
         """Return what a run that this one starts may use, or why none may be."""

@@ -1,6 +1,7 @@
 """Handing a run to another agent, which goes on with it within what the sender might do. Pure."""
 
 import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -84,6 +85,20 @@ def build_record(
         context_passed=("goal", *transcript, *given),
         return_expected=delegation.returns,
         timeout_seconds=delegation.timeout_seconds,
+    )
+
+
+def withdraw_returns(state: RunState, calls: Collection[str]) -> RunState:
+    """Take back that these calls handed something over: they are decided anew."""
+    first = state.first_execution_run_id
+    names = {idempotency_key(first, call_id, "call") for call_id in calls}
+    journal = (
+        one
+        for one in state.journal
+        if not (isinstance(one, HandoffRecord) and one.handoff_id in names)
+    )
+    return state.with_(journal=tuple(journal)).with_parts(
+        handoffs=state.parts.handoffs - len(calls)
     )
 
 

@@ -3,16 +3,20 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from holdfast import Agent, App, Budget, Handoff, HandoffData, Risk, SubAgent, tool
+from holdfast.contracts.base import JsonObject
 from holdfast.testing import Script, call, calls, say
 from tests.memory.instances import without_patches
 from tests.memory.runs import MemoryRuns
-from tests.sample import IMPATIENT, TOOLS, note
+from tests.sample import IMPATIENT, TOOLS, lines, note
 from tests.workflows.delegating import FOUND, Findings, Question
+from tests.workflows.test_handoffs import bureau
 from tests.workflows.test_permissions import policy
 from tests.workflows.test_relayed_requests import relayed
 from tests.workflows.test_returning_handoffs import office
-from tests.workflows.tiered import written
+from tests.workflows.tiered import recorded, written
 
 ASKS: Script = [call("ask_user", question="Which?"), FOUND]
 FIVE = calls(
@@ -240,3 +244,117 @@ async def test_a_run_of_an_earlier_release_began_late_tasks_and_replays(
 
     assert result.answer == "So."
     assert [part.rpartition("-")[2] for part in parts] == ["clerk", "billing"]
+
+
+TRANSFERS = {True: office, False: bureau}
+"""Offices whose receiver answers, or goes on."""
+
+APPROVED = "{id: asks, effect: approve, match: {receivers: [billing]}, approval: {valid_for: 8s}}"
+
+
+@pytest.mark.parametrize("returns", [True, False])
+async def test_an_approval_counts_no_more_behind_what_was_loaded_for_long(
+    memory_runs: MemoryRuns, tmp_path: Path, *, returns: bool
+) -> None:
+    """It was good when something was loaded for the receiver; people are asked anew, and once."""
+    # T-20 BY-52
+    log = tmp_path / "log"
+    goal = call("transfer_to_billing", goal=f"charge {log}")
+    said = (say("It is charged."), say("It is charged."))
+    rules = policy(tmp_path, APPROVED)
+    app = TRANSFERS[returns]([goal, say("So.")], said, prepare=load_slowly, rules=rules)
+    decision: JsonObject = {"decision": "approve", "approver": "alice"}
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage")
+        (first,) = await run.asked()
+        await run.decide({**decision, "request_id": first.request_id})
+        await written(log)
+        await memory_runs.pass_time(10)
+        Path(f"{log}.go").touch()
+        (again,) = await run.asked()
+        held = (await run.status()).agent, await run.parts()
+        await run.decide({**decision, "request_id": again.request_id})
+        result = await run.result()
+        agent, story = (await run.status()).agent, await run.story()
+
+    assert (first.request_id, again.request_id) == ("req-1", "req-2")
+    assert held == ("triage", [])
+    assert result.answer == ("So." if returns else "It is charged.")
+    assert agent == ("triage" if returns else "billing")
+    assert lines(str(log)) == ["loading"]
+    assert sum(line.startswith("handoff") for line in recorded(story)) == 1
+
+
+@pytest.mark.parametrize("returns", [True, False])
+async def test_who_is_forbidden_while_something_is_loaded_goes_on_with_nothing(
+    memory_runs: MemoryRuns, tmp_path: Path, *, returns: bool
+) -> None:
+    """The call was allowed by a policy that is gone when the receiver could begin."""
+    # T-20
+    log = tmp_path / "log"
+    script = [call("transfer_to_billing", goal=f"charge {log}"), say("So.")]
+    rule = "{id: frozen, effect: forbid, reason: change freeze, match: {receivers: [billing]}}"
+    async with memory_runs.working(TRANSFERS[returns](script, (), prepare=load_slowly)):
+        run = await memory_runs.start("triage")
+        await written(log)
+        await memory_runs.pass_time(10)
+        Path(f"{log}.go").touch()
+    rules = policy(tmp_path, rule)
+    async with memory_runs.working(
+        TRANSFERS[returns](script, (), prepare=load_slowly, rules=rules)
+    ):
+        result = await run.result()
+        failure, status, parts = await run.failure(), await run.status(), await run.parts()
+        await run.story()
+
+    assert (result.answer, status.agent, parts) == ("So.", "triage", [])
+    assert "change freeze" in failure.reason
+
+
+async def test_no_agent_goes_on_with_a_run_that_was_suspended_while_something_was_loaded(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """However short that took, it is decided anew when the run goes on."""
+    # T-20
+    log = tmp_path / "log"
+    script = [call("transfer_to_billing", goal=f"charge {log}"), say("So.")]
+    rule = "{id: frozen, effect: forbid, reason: change freeze, match: {receivers: [billing]}}"
+    async with memory_runs.working(bureau(script, (), prepare=load_slowly)):
+        run = await memory_runs.start("triage")
+        await written(log)
+        await run.signal("suspend", {})
+        Path(f"{log}.go").touch()
+        while (await run.status()).status != "suspended":
+            await run.pause()
+    rules = policy(tmp_path, rule)
+    async with memory_runs.working(bureau(script, (), prepare=load_slowly, rules=rules)):
+        await run.signal("resume", {})
+        result = await run.result()
+        failure, status = await run.failure(), await run.status()
+        await run.story()
+
+    assert (result.answer, status.agent) == ("So.", "triage")
+    assert "change freeze" in failure.reason
+
+
+@pytest.mark.parametrize("returns", [True, False])
+async def test_a_run_of_an_earlier_release_went_on_behind_late_loads_and_replays(
+    memory_runs: MemoryRuns, tmp_path: Path, *, returns: bool
+) -> None:
+    """In its history the receiver began when something had been loaded for it, however late."""
+    # T-20 AD-20
+    log = tmp_path / "log"
+    script = [call("transfer_to_billing", goal=f"charge {log}"), say("So.")]
+    said = (say("It is charged."), say("It is charged."))
+    app = TRANSFERS[returns](script, said, prepare=load_slowly)
+    with without_patches():
+        async with memory_runs.working(app):
+            run = await memory_runs.start("triage")
+            await written(log)
+            await memory_runs.pass_time(10)
+            Path(f"{log}.go").touch()
+            result = await run.result()
+    async with memory_runs.working(app):
+        await run.story()
+
+    assert result.answer == ("So." if returns else "It is charged.")

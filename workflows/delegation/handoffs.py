@@ -24,14 +24,17 @@ from holdfast.run.delegation.handoffs import (
     render_context,
 )
 from holdfast.run.delegation.subagents import Briefing, find_handoff
-from holdfast.run.disagreements import NotBegun
+from holdfast.run.disagreements import TOO_OLD, NotBegun
 from holdfast.workflows import failures
+from holdfast.workflows.children import LATE_LOADS
 from holdfast.workflows.opening import open_agent
 from holdfast.workflows.run_context import RunContext, is_cancellation
 from holdfast.workflows.tool_call import build_invocation, execute_tool
 
 
-async def prepare_handoff(run: RunContext, calls: tuple[CallState, ...]) -> tuple[ToolResult, ...]:
+async def prepare_handoff(
+    run: RunContext, calls: tuple[CallState, ...]
+) -> tuple[ToolResult | NotBegun, ...]:
     """Prepare the first handoff that a turn asks for; the run stays with its agent meanwhile."""
     first, *others = calls
     return (await _prepare(run, first), *map(build_second_denial, others))
@@ -50,7 +53,13 @@ def commit_handoff(run: RunContext, state: RunState) -> RunState:
     return hand_over(state, prepared)
 
 
-async def _prepare(run: RunContext, call: CallState) -> ToolResult:
+async def _prepare(run: RunContext, call: CallState) -> ToolResult | NotBegun:
+    """
+    Prepare a handoff, which happens within seconds after it was decided, and in no held run.
+
+    Where it took longer it is decided anew, and what was loaded stays there for it.
+    """
+    ruled_at = run.elapsed_seconds()
     delegation, contract = find_handoff(run.state, call), run.state.agent.find_tool(call.call.name)
     if delegation is None or contract is None or contract.receiver is None:
         return build_open_failure(call, call.call.name, "this run has no such tool any more")
@@ -76,6 +85,8 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult:
         return build_open_failure(call, contract.receiver, failures.message(error))
     if run.state.is_ending:
         return tool_results.build_abort(call.call, "the run ended before another agent went on")
+    if (run.state.suspended or run.is_late(ruled_at)) and workflow.patched(LATE_LOADS):
+        return TOO_OLD
     if objection := find_objection(run.state, receiver):
         return build_open_failure(call, receiver.name, objection)
     record = build_record(
@@ -108,7 +119,11 @@ async def prepare_return(
 async def _load_context(
     run: RunContext, call: CallState, delegation: Delegation
 ) -> ToolResult | None:
-    """Load what the receiver needs, by the tool that is there for it; null where none is."""
+    """
+    Load what the receiver needs, by the tool that is there for it; null where none is.
+
+    What the same invocation has loaded before this call was decided anew isn't loaded again.
+    """
     contract = run.state.agent.find_any_tool(delegation.prepare)
     if contract is None or not isinstance(call.call, ToolCall):
         return None
@@ -117,10 +132,14 @@ async def _load_context(
     invocation = build_invocation(run.state, call.call).with_(
         purpose="prepare", basis=call.ruling.loads_by
     )
+    kept = run.loaded.get(call.call.call_id)
+    if kept is not None and kept[0] == invocation:
+        return kept[1]
     with run.track_in_flight(f"tool {contract.name}"):
         loaded = await execute_tool(
             contract, contract.risk, invocation, run.seconds_left(), summary=""
         )
     if isinstance(loaded, NotBegun):
         return build_open_failure(call, contract.name, loaded.reason)
+    run.loaded[call.call.call_id] = (invocation, loaded)
     return loaded

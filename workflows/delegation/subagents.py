@@ -8,6 +8,7 @@ from temporalio import workflow
 from holdfast.contracts.calls import ToolFailure, ToolResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.run import parts, tool_calls
+from holdfast.run.delegation.handoffs import withdraw_returns
 from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.subagents import (
     Briefing,
@@ -18,7 +19,7 @@ from holdfast.run.delegation.subagents import (
     find_handoff,
 )
 from holdfast.run.disagreements import TOO_OLD, NotBegun
-from holdfast.workflows.children import LATE_TASKS, ChildTask, is_late, run_children
+from holdfast.workflows.children import LATE_LOADS, LATE_TASKS, ChildTask, run_children
 from holdfast.workflows.delegation.handoffs import prepare_handoff, prepare_return
 from holdfast.workflows.run_context import RunContext
 
@@ -48,8 +49,8 @@ async def _run_subagents(
     """
     Have other agents work on these calls, each in a run of its own; none of them raises.
 
-    A task begins within seconds after it was decided; one for which something is loaded has begun
-    with that, and goes on within seconds.
+    Each begins within seconds after it was decided, what was loaded for it included; where that
+    took longer it is decided anew, and what was loaded stays there for it.
     """
     ruled_at = run.elapsed_seconds()
     first, told = run.state.parts.delegated + 1, parts.describe_effects(run.state)
@@ -64,7 +65,7 @@ async def _run_subagents(
     }
     loaded_at = run.elapsed_seconds()
     children = [
-        _build_child(task, loaded_at if name in briefings else ruled_at)
+        _build_child(task, ruled_at, loaded_at if name in briefings else None)
         for name, task in tasks.items()
     ]
     waiting = tool_calls.count_open(run.state)
@@ -107,7 +108,7 @@ async def _prepare_returns(
             continue
         held = run.state.suspended or run.state.is_ending
         # Runs of an earlier release loaded all the same.
-        if (held or is_late(run, ruled_at)) and workflow.patched(LATE_TASKS):
+        if (held or run.is_late(ruled_at)) and workflow.patched(LATE_TASKS):
             refused[call.call.call_id] = TOO_OLD  # another one was loaded for until now
             continue
         prepared = await prepare_return(run, call, delegation, contract.receiver)
@@ -115,12 +116,15 @@ async def _prepare_returns(
             briefings[call.call.call_id] = prepared
         else:
             refused[call.call.call_id] = prepared
+    if briefings and run.is_late(ruled_at) and workflow.patched(LATE_LOADS):
+        run.state = withdraw_returns(run.state, briefings)
+        return {}, refused | dict.fromkeys(briefings, TOO_OLD)
     if briefings:
         await run.write_journal()
     return briefings, refused
 
 
-def _build_child(task: DelegatedTask, ruled_at: float) -> ChildTask:
+def _build_child(task: DelegatedTask, ruled_at: float, loaded_at: float | None) -> ChildTask:
     return ChildTask(
         task.part,
         task.agent,
@@ -129,5 +133,6 @@ def _build_child(task: DelegatedTask, ruled_at: float) -> ChildTask:
         task.output_schema,
         task.timeout_seconds,
         ruled_at=ruled_at,
+        loaded_at=loaded_at,
         loaded=task.loaded,
     )

@@ -309,6 +309,7 @@ class StepLoop:
         self._run.state = state = commit_handoff(self._run, state)
         for result in ran:
             self._run.begun.pop(result.call_id, None)
+        self._run.forget_loaded()
         await self._send_back(batch, found)
         await self._end_after_failed_duty(ran)
         if tool_calls.has_more(state, batch):
