@@ -47,12 +47,14 @@ class Situation(NamedTuple):
     What the next step is decided by. `elapsed` are the seconds since the run began.
 
     `flooded`: messages filled this execution, so that the server may soon take no more of them.
+    `advanced`: parts have worked for it in this execution, or the work on a message is over.
     """
 
     state: RunState
     elapsed: float
     history_is_long: bool = False
     flooded: bool = False
+    advanced: bool = False
 
 
 Rule: TypeAlias = Callable[[Situation], Step | None]
@@ -98,7 +100,7 @@ def take_message(run: Situation) -> Step | None:
         return None
     if session.closing is not None:
         return TakeMessage() if session.waiting else Finish()
-    if run.flooded or (run.history_is_long and _had_a_turn(state)):
+    if run.flooded or (run.history_is_long and _got_somewhere(run)):
         return go_on_in_a_new_execution(state)
     if state.suspended:
         return AwaitResume()
@@ -209,8 +211,8 @@ def halt_before_limit(run: Situation) -> Step | None:
 
 
 def continue_as_new(run: Situation) -> Step | None:
-    """Where history is long, or full of messages; but not before a turn, or none got anywhere."""
-    if not (_had_a_turn(run.state) and (run.history_is_long or run.flooded)):
+    """Where history is long, or full of messages; but not before this execution got anywhere."""
+    if not (_got_somewhere(run) and (run.history_is_long or run.flooded)):
         return None
     return go_on_in_a_new_execution(run.state)
 
@@ -290,11 +292,16 @@ PRECEDENCE: tuple[Rule, ...] = (
 
 
 def next_step(
-    state: RunState, now: datetime, *, history_is_long: bool = False, flooded: bool = False
+    state: RunState,
+    now: datetime,
+    *,
+    history_is_long: bool = False,
+    flooded: bool = False,
+    advanced: bool = False,
 ) -> Step:
     """Say what the run does next. Pure: the time comes in, nothing goes out."""
     elapsed = (now - state.started_at).total_seconds()
-    run = Situation(state, elapsed, history_is_long=history_is_long, flooded=flooded)
+    run = Situation(state, elapsed, history_is_long, flooded, advanced)
     for rule in PRECEDENCE:
         step = rule(run)
         if step is not None:  # one without fields is an empty tuple
@@ -310,9 +317,14 @@ def _ask_model(state: RunState, purpose: ModelPurpose) -> CallModel:
     return CallModel(routing.choose_model(state), purpose)
 
 
-def _had_a_turn(state: RunState) -> bool:
+def had_a_turn(state: RunState) -> bool:
     """Whether this execution has asked a model."""
     return state.conversation.sent.length > 0
+
+
+def _got_somewhere(run: Situation) -> bool:
+    """Whether this execution has done anything: one that hasn't would lead to another like it."""
+    return run.advanced or had_a_turn(run.state)
 
 
 def go_on_in_a_new_execution(state: RunState) -> Step:

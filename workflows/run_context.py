@@ -128,7 +128,7 @@ class RunContext:
         del self.begun_parts[part]
         self.relayed.pop(part, None)
 
-    def forget_loaded(self) -> None:
+    def drop_loads(self) -> None:
         """Forget what was loaded for calls that have their results."""
         waiting = {call.call.call_id for call in self.state.calls if call.result is None}
         self.loaded = {name: one for name, one in self.loaded.items() if name in waiting}

@@ -1,11 +1,13 @@
 """A session of an agent with tiers: each goal of theirs is told what was said before."""
 
+from pathlib import Path
+
 from holdfast.contracts.base import JsonObject
-from holdfast.testing import Reply, ScriptTurn, say
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.memory.instances import without_patches
 from tests.memory.runs import MemoryRuns
 from tests.sessions.test_guards_of_receivers import result_of
-from tests.workflows.tiered import staffed
+from tests.workflows.tiered import staffed, written
 
 
 async def test_a_session_goes_on_however_much_was_said(memory_runs: MemoryRuns) -> None:
@@ -52,3 +54,53 @@ async def test_a_session_of_an_earlier_release_replays(memory_runs: MemoryRuns) 
 
     assert ends[0] == "completed"
     assert ends[1] != "completed"
+
+
+MESSAGES = tuple(f"m{number}" for number in range(6))
+
+
+async def _answer_all(memory_runs: MemoryRuns, log: Path) -> list[str]:
+    """Have messages wait for the first, and be answered; return what became of each."""
+
+    def work(turn: ScriptTurn) -> Reply:
+        first = turn.goal.endswith("m0") and turn.number == 1
+        return call("hold", log=str(log)) if first else say(f"done: {turn.goal[-2:]}")
+
+    async with memory_runs.working(staffed({"coder": work}, max_history_events=20)):
+        for name in MESSAGES:
+            said: JsonObject = {"message_id": name, "text": name}
+            await memory_runs.say("talk", {"agent": "it"}, said)
+            await written(log)
+        Path(f"{log}.go").touch()
+        run = memory_runs.find("talk")
+        ends: list[str] = []
+        for name in MESSAGES:
+            while (found := await result_of(run, name)) is None:
+                await run.pause()
+            ends.append(found.answer or found.status)
+    return ends
+
+
+async def test_a_session_of_tiers_goes_on_in_new_executions(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """Messages that wait are answered in several: it asks no model itself, but others work."""
+    # SE-04 FB-11
+    ends = await _answer_all(memory_runs, tmp_path / "log")
+    stories = await memory_runs.find("talk").stories()
+
+    assert ends == [f"done: {name}" for name in MESSAGES]
+    assert len(stories) > 3
+
+
+async def test_a_session_of_an_earlier_release_went_on_in_one_execution(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """In its history nothing but new messages had it go on in a new one; it replays."""
+    # SE-04 AD-20
+    with without_patches():
+        ends = await _answer_all(memory_runs, tmp_path / "log")
+    stories = await memory_runs.find("talk").stories()
+
+    assert ends == [f"done: {name}" for name in MESSAGES]
+    assert len(stories) == 2

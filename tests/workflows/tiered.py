@@ -38,6 +38,7 @@ def staffed(
     review: Requirement | None = None,
     tools: Sequence[Tool] = TOOLS,
     policy: Path | None = None,
+    max_history_events: int = 15_000,
 ) -> App:
     """An app whose agent `it` has tiers; each other speaks its script, or has nothing to say."""
     names = ("coder", "clerk", "planner", "hand")
@@ -52,6 +53,7 @@ def staffed(
                 guardrails=guardrails,
                 triggers=triggers or Triggers(),
                 review=review or Requirement(),
+                max_history_events=max_history_events,
             ),
             *(
                 Agent(

@@ -76,6 +76,9 @@ from holdfast.workflows.tool_call import run_tool
 JUDGES_LATER = "judges-later"
 """The patch by which no agent judges before a suspended run goes on in a new execution."""
 
+PARTS_COUNT = "parts-count"
+"""The patch by which an execution with a long history ends though it asked no model itself."""
+
 KNOWN_AS_DECIDED = "known-as-decided"
 """The patch by which what was under way in a reset can be taken back."""
 
@@ -191,23 +194,29 @@ class StepLoop:
             workflow.continue_as_new(build_continue_as_new_input(self._run.state))
         self._inbox.set_draining(on=False)
 
-    def _next_step(self) -> Step:
+    def _next_step(self, *, advanced: bool = False) -> Step:
         long = options.is_history_long(self._run.state.agent.max_history_events)
         return steps.next_step(
             self._run.state,
             workflow.now(),
             history_is_long=long,
             flooded=self._inbox.is_full(history_is_long=long),
+            advanced=advanced,
         )
 
     def _choose_step(self) -> Step:
         """
-        Return the next step. Where a flood has a run go on that is suspended, no agent judges.
+        Return the next step. What others did for the run counts as work of this execution.
 
-        It would wait for `resume`, for which the flood leaves no room; in a run of an earlier
-        release it does. In the new execution it judges what that begins with.
+        Where a flood has a run go on that is suspended, no agent judges. It would wait for
+        `resume`, for which the flood leaves no room; in a run of an earlier release it does. In
+        the new execution it judges what that begins with.
         """
         step, state = self._next_step(), self._run.state
+        if self._run.advanced and not steps.had_a_turn(state):
+            counted = self._next_step(advanced=True)
+            if type(counted) is not type(step) and workflow.patched(PARTS_COUNT):
+                return counted
         judges = isinstance(step, Guard) and any(one.spec.agent for one in step.checks)
         if judges and state.suspended and workflow.patched(JUDGES_LATER):
             return steps.go_on_in_a_new_execution(state)
@@ -309,7 +318,7 @@ class StepLoop:
         self._run.state = state = commit_handoff(self._run, state)
         for result in ran:
             self._run.begun.pop(result.call_id, None)
-        self._run.forget_loaded()
+        self._run.drop_loads()
         await self._send_back(batch, found)
         await self._end_after_failed_duty(ran)
         if tool_calls.has_more(state, batch):

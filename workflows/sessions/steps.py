@@ -26,6 +26,7 @@ async def execute_step(run: RunContext, step: SessionStep) -> None:
 def _end_message(run: RunContext) -> None:
     held, outcome = run.state.guarding.held, run.state.outcome
     run.state = messages.end_message(run.state, workflow.now())
+    run.advanced = True
     if held:
         run_context.publish_claims(run.state)
     log_event("session.outcome", run.state, status=outcome)
