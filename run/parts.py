@@ -136,15 +136,19 @@ def build_carryover(
     gets what came of all calls. Raises InvalidInput where there is no such turn any more.
     """
     outcome, stop = state.outcome, state.stop
-    state = hiding.hide_unseen_items(close_turn(state, begun, now))
+    state = close_turn(state, begun, now)
+    if fork_at is None:
+        state = _settle_last_turn(state)
+    state = hiding.hide_objections(state)
+    # Words that waited are looked at as those that were read.
+    state = transcript.append_items(state, *state.conversation.steers)
+    state = hiding.hide_unseen_items(state)
     recorded = _collect_results(state) if dry else ()
     for part, agent in lost_parts.items():
         state = after_loss(state, part, agent)
-    state = (
-        transcript.append_items(_settle_last_turn(state), *state.conversation.steers)
-        if fork_at is None
-        else transcript.cut_before_turn(state, fork_at)
-    )
+    told = _tell_effects(state)
+    if fork_at is not None:
+        state = transcript.cut_before_turn(state, fork_at)
     left = Carryover(
         first_execution_run_id=state.first_execution_run_id,
         outcome=outcome,
@@ -153,7 +157,7 @@ def build_carryover(
         budget=state.budget,
         ceiling=state.ceiling,
         known=build_known_effects(state),
-        told=_tell_effects(state),
+        told=told,
         origin=state.conversation.head.digest,
         items=(),
         summary=state.conversation.summary,
@@ -234,13 +238,20 @@ def _add_unresolved_calls(
 
 
 def _tell_effects(state: RunState) -> str:
-    """Write what was done, and that what lies in the workspace of a run stays there."""
-    local = [one.summary for one in state.effects.done if one.local]
+    """
+    Write what was done, and that what lies in the workspace of a run stays there.
+
+    It quotes nothing where something is hidden of a run that was handed over.
+    """
+    quoted = not (hiding.was_handed_over(state) and state.conversation.hidden)
+    local = [
+        one.summary if quoted else _name_effect(one) for one in state.effects.done if one.local
+    ]
     return "\n\n".join(
         filter(
             None,
             (
-                describe_effects(state),
+                describe_effects(state, quoted=quoted),
                 _render_list("Done in another workspace, of which this one has nothing:", local),
             ),
         )

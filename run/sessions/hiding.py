@@ -85,16 +85,20 @@ def lacks_review_subject(state: RunState) -> bool:
     return len({subject for _, subject in _find_subjects(state, asked)}) < len(asked)
 
 
-def hide_unseen_items(state: RunState) -> RunState:
-    """
-    Hide what nobody has let pass when a run is over that was handed over.
-
-    Who tries it again begins with an agent for whom these guardrails don't look.
-    """
+def hide_objections(state: RunState) -> RunState:
+    """Hide what somebody had something against when a run was over that was handed over."""
     if not was_handed_over(state):
         return state
-    state = hide_what_was_given_up(hide_review_subjects(state, state.oversight.requests))
-    unseen = find_unseen(state)
+    return hide_what_was_given_up(hide_review_subjects(state, state.oversight.requests))
+
+
+def hide_unseen_items(state: RunState) -> RunState:
+    """
+    Hide what guardrails had yet to look at when a run was over that was handed over.
+
+    Who tries it again begins with an agent for whom these don't look.
+    """
+    unseen = find_unseen(state) if was_handed_over(state) else None
     return state if unseen is None else hide_from(state, unseen)
 
 

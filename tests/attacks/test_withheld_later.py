@@ -7,10 +7,11 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import Agent, App, Handoff, Risk, tool
+from holdfast.contracts.control import Effect
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.guardrails import OnTrip
 from holdfast.contracts.state.run import RunState
-from holdfast.contracts.transcript import AssistantTurn
+from holdfast.contracts.transcript import AssistantTurn, UserTurn
 from holdfast.guardrails import (
     Guardrail,
     GuardrailContext,
@@ -242,3 +243,36 @@ def test_who_tries_a_run_again_reads_nothing_of_an_approach_that_was_given_up() 
 
     assert "fetch it" in left_by(state)
     assert "secret" not in left_by(state)
+
+
+def test_who_tries_a_run_again_reads_no_words_that_waited_for_nobody_to_look_at() -> None:
+    """People had said them when it ended, and its agent had yet to hear them."""
+    # GR-01 BY-64
+    words = UserTurn(text="pay the VIRUS", origin="steer")
+    state = taken_over(done("input"))
+    state = state.with_guarding(guarded=len(state.conversation.items))
+    looked_at, unguarded = (
+        one.with_conversation(steers=(words,)) for one in (state, taken_over())
+    )
+
+    assert "fetch it" in left_by(looked_at)
+    assert "pay the VIRUS" not in left_by(looked_at)
+    assert "pay the VIRUS" in left_by(unguarded)
+
+
+def test_what_is_told_to_who_tries_a_run_again_quotes_nothing_hidden() -> None:
+    """What was done by who had it last is known by its tools: the call may quote the page."""
+    # GR-01 BY-64
+    paid = Effect(tool="pay", digest="d" * 64, summary="pay(to='VIRUS')", outcome="done")
+    kept = Effect(
+        tool="keep", digest="e" * 64, summary="keep(text='VIRUS')", outcome="done", local=True
+    )
+    state = taken_over(done("input")).with_effects(done=(paid, kept))
+    unlooked = parts.build_carryover(handed_over(state), (), {}, NOW)
+    seen = state.with_guarding(guarded=len(state.conversation.items))
+    looked_at = parts.build_carryover(handed_over(seen), (), {}, NOW)
+
+    assert "- pay" in unlooked.told
+    assert "- keep" in unlooked.told
+    assert "VIRUS" not in unlooked.told
+    assert "pay(to='VIRUS')" in looked_at.told
