@@ -1,19 +1,20 @@
 """What parts of a run did: kept for the whole, and told to whoever comes next. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
 from holdfast.contracts.calls import RecordedResult, ToolFailure
 from holdfast.contracts.control import Effect, KnownEffect
-from holdfast.contracts.decisions import Decided
+from holdfast.contracts.decisions import Decided, MayRun
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, TranscriptItem, UserTurn
 from holdfast.run import context, escalations, tool_calls, tool_results, transcript, turns
+from holdfast.run.delegation.subagents import find_delegation
 from holdfast.run.earlier import recorded_results
 from holdfast.run.sessions import hiding
 
@@ -202,7 +203,18 @@ def close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> 
     if lost:
         state = turns.restore_rulings(state, under_way, lost)
         state = turns.after_tools(state, lost, now, under_way)
+    names = {call.call.call_id for call in begun}
+    state = state.with_(calls=tuple(_abort_under_way(state, call, names) for call in state.calls))
     return transcript.abort_open_calls(state, "broken off: the run ended before it began")
+
+
+def _abort_under_way(state: RunState, call: CallState, begun: Collection[str]) -> CallState:
+    """Say of a call that it may have begun: it ran, or it is a task that was allowed."""
+    allowed = find_delegation(state, call) is not None and isinstance(call.decision, MayRun)
+    if call.result is not None or not (allowed or call.call.call_id in begun):
+        return call
+    why = "broken off: the run ended before its result came"
+    return call.with_(result=tool_results.build_abort(call.call, why))
 
 
 def _may_leave_something(state: RunState, call: CallState) -> bool:

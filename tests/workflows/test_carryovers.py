@@ -2,7 +2,7 @@
 
 from holdfast import Risk
 from holdfast.contracts.calls import RecordedResult
-from holdfast.contracts.control import KnownEffect
+from holdfast.contracts.control import Delegation, KnownEffect
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.state.run import RunState
@@ -91,6 +91,20 @@ def test_a_call_that_had_not_begun_did_not_happen() -> None:
     assert fresh.known == ()
     assert isinstance(turn := fresh.items[-1], ToolTurn)
     assert [one.status for one in turn.results] == ["aborted", "aborted"]
+
+
+def test_a_task_or_a_look_that_was_under_way_had_begun() -> None:
+    """Whoever tries it again isn't told that it never did: a part may have done anything."""
+    # NR-06
+    ask, look, late = (a_call(name, name) for name in ("ask", "look", "later"))
+    state = ruled_upon(asked_for(ask, look, late), tuple(map(allowed, (ask, look, late))))
+    given = Delegation(tool="ask", at_once=4, budget_share=0.5)
+    state = state.with_(agent=state.agent.copy_with({"delegations": (given,)}))
+
+    left = parts.build_carryover(state, state.calls[1:2], {"1-hand": "hand"}, NOW)
+
+    assert isinstance(turn := left.items[-1], ToolTurn)
+    assert ["before it began" in str(one) for one in turn.results] == [False, False, True]
 
 
 def again(left: Carryover, **asked: object) -> RunState:
