@@ -138,12 +138,7 @@ def build_carryover(
     """
     outcome, stop = state.outcome, state.stop
     state = close_turn(state, begun, now)
-    if fork_at is None:
-        state = _settle_last_turn(state)
-    state = hiding.hide_objections(state)
-    # Words that waited are looked at as those that were read.
-    state = transcript.append_items(state, *state.conversation.steers)
-    state = hiding.hide_unseen_items(state)
+    state = _leave_words(state if fork_at is not None else _settle_last_turn(state))
     recorded = _collect_results(state) if dry else ()
     for part, agent in lost_parts.items():
         state = after_loss(state, part, agent)
@@ -173,6 +168,13 @@ def build_carryover(
         summary=seen.summary,
         summarised_before=seen.summarised_before - of_project,
     )
+
+
+def _leave_words(state: RunState) -> RunState:
+    """Put the words that waited behind the others, and hide of all what nobody has let pass."""
+    state = hiding.hide_objections(state)
+    state = transcript.append_items(state, *state.conversation.steers)
+    return hiding.hide_unseen_items(state)
 
 
 def _collect_results(state: RunState) -> tuple[RecordedResult, ...]:
