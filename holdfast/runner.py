@@ -36,7 +36,7 @@ from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.workflow import Info
 from temporalio.workflow import _Definition as Definition
 
-from holdfast.activations import drop_excess, drop_excess_of_start
+from holdfast.activations import copy_of, detach, drop_excess, drop_excess_of_start
 from holdfast.event_log import log
 from holdfast.event_order import AT_ONCE, ENDS, EventOrder, Task, kind_of
 from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
@@ -106,7 +106,7 @@ class _OrderedInstance(WorkflowInstance):
             LOCAL_SECONDS: lambda: self._order.local_seconds,
             HISTORY_LENGTH: lambda: self._order.length,
         }
-        self._inner = runner.create_instance(replace(det, extern_functions=functions))
+        self._inner = runner.create_instance(replace(detach(det), extern_functions=functions))
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         drop_excess(act)
@@ -122,7 +122,7 @@ class _OrderedInstance(WorkflowInstance):
         if "initialize_workflow" in kinds:
             self._latest = act.timestamp.ToNanoseconds()
             self._order.begin(jobs, self._latest)
-            begun = self._inner.activate(act)
+            begun = self._inner.activate(copy_of(act))
             self._order.note(begun.successful.commands)
             self._has_ended = _ends(begun)
             return begun

@@ -1,10 +1,16 @@
-"""Attacks by number within one message: the server bounds it by bytes, and a payload has two."""
+"""
+Attacks by number within one message, and by what comes beside a start.
+
+The server bounds a message by its bytes, of which a payload has two, and what comes beside the
+input of a start by 4 MB.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Payload
 from temporalio.bridge import worker as bridge
 from temporalio.bridge.proto.workflow_activation import (
@@ -19,15 +25,18 @@ from temporalio.bridge.proto.workflow_completion import WorkflowActivationComple
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import PayloadCodec
+from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 
-from holdfast.activations import MAX_ARGUMENTS, MAX_FIELDS
+from holdfast.activations import MAX_ARGUMENTS, MAX_BESIDE_BYTES, MAX_FIELDS, drop_excess_of_start
 from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.contracts.switches import SwitchSignal
+from holdfast.runner import OrderedRunner
 from holdfast.testing import call
 from holdfast.trace.reader import read_trace
 from holdfast.workflows.payloads import BoundedPayloadConverter, InlineDataConverter
 from tests.attacks.test_codecs import shout
 from tests.holdfast.test_heard_times import Noting, Played
+from tests.memory.instances import Beginning, build_instance
 from tests.running import Runs
 from tests.sample import scripted, told
 
@@ -103,6 +112,56 @@ async def test_what_the_sdk_copies_of_a_start_is_bounded_before() -> None:
 
     assert count(act.jobs[0]) == (MAX_ARGUMENTS, 0)
     assert not act.jobs[0].initialize_workflow.memo.fields
+
+
+@pytest.mark.parametrize("size", [1, MAX_BESIDE_BYTES])
+def test_what_comes_beside_a_start_is_small(size: int) -> None:
+    """Headers, a memo and what an earlier run left, of which a server takes 4 MB, are dropped."""
+    init = InitializeWorkflow()
+    one = Payload(data=b"x" * size)
+    init.headers["trace"].CopyFrom(one)
+    init.memo.fields["it"].CopyFrom(one)
+    init.last_completion_result.payloads.append(one)
+    init.continued_failure.message = "x" * size
+    act = WorkflowActivation(jobs=[WorkflowActivationJob(initialize_workflow=init)])
+    whole = act.ByteSize()
+    drop_excess_of_start(act)
+
+    assert act.ByteSize() == whole if size == 1 else act.ByteSize() < 20
+
+
+@dataclass
+class Keeping(Given):
+    """Keeps how a workflow is described to it."""
+
+    described: list[WorkflowInstanceDetails] = field(default_factory=list[WorkflowInstanceDetails])
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        self.described.append(det)
+        return super().create_instance(det)
+
+
+def test_a_run_keeps_nothing_of_the_message_that_began_it() -> None:
+    """Who keeps a part of a message keeps all of it as long, also what was dropped of it."""
+    init = InitializeWorkflow(workflow_type="AgentRun")
+    init.headers["it"].data = b"sent"
+    init.memo.fields["it"].data = b"sent"
+    init.last_completion_result.payloads.add().data = b"sent"
+    act = WorkflowActivation(jobs=[WorkflowActivationJob(initialize_workflow=init)])
+    sent, keeping = act.jobs[0].initialize_workflow, Keeping()
+    build_instance(Beginning(sent, "r", "q", Timestamp()), OrderedRunner(keeping)).activate(act)
+    for payload in (
+        sent.headers["it"],
+        sent.memo.fields["it"],
+        sent.last_completion_result.payloads[0],
+    ):
+        payload.data = b"changed"
+
+    (told,) = keeping.described
+    assert told.info.headers["it"].data == b"sent"
+    assert told.info.raw_memo["it"].data == b"sent"
+    assert told.last_completion_result.payloads[0].data == b"sent"
+    assert keeping.jobs[0].initialize_workflow.headers["it"].data == b"sent"
 
 
 async def test_a_codec_reads_no_more_than_it_takes_to_refuse_a_message() -> None:

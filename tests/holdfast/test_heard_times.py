@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from temporalio import activity, workflow
+from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.api.enums.v1 import EventType
 from temporalio.bridge.proto.workflow_activation import (
     InitializeWorkflow,
@@ -103,12 +104,23 @@ class Played:
 
 
 @dataclass
+class _Beside:
+    """What came beside a start: nothing."""
+
+    headers: dict[str, Payload] = field(default_factory=dict[str, Payload])
+    raw_memo: dict[str, Payload] = field(default_factory=dict[str, Payload])
+
+
+@dataclass
 class _Details:
     """As much of how the SDK describes a workflow as an order needs."""
 
     extern_functions: dict[str, Callable[..., object]] = field(
         default_factory=dict[str, Callable[..., object]]
     )
+    info: _Beside = field(default_factory=_Beside)
+    last_completion_result: Payloads = field(default_factory=Payloads)
+    last_failure: None = None
 
 
 def ended(name: str, second: float) -> WorkflowActivationJob:
