@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
-from holdfast import excepthooks, logs, memory, runner, settings
+from holdfast import connection, excepthooks, logs, memory, runner, settings
 from holdfast.activities.authority.basis import Basis
 from holdfast.activities.authority.keys import Keys
 from holdfast.activities.capabilities import Capabilities, CapabilityActivities
@@ -65,9 +65,6 @@ from holdfast.workflows.switches import HoldfastSwitches
 
 if __name__ == "worker":  # as "__mp_main__" it is where synchronous tools run
     raise ImportError("import it as holdfast.worker")
-
-# A run whose worker was killed waits this long before any worker may take it over.
-STICKY_TIMEOUT = timedelta(seconds=2)
 
 # Sandboxed calls beside each other: each may take half a gigabyte and all of a processor.
 MAX_CONCURRENT_SANDBOX_ACTIVITIES = 2 * (os.cpu_count() or 1) + 2
@@ -158,7 +155,7 @@ async def run_worker(
             workflow_runner=runner.build_runner(client.data_converter),
             workflow_task_executor=runner.build_workflow_threads(),
             interceptors=build_interceptors(around.redactor, TranscriptInterceptor(transcripts)),
-            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+            **connection.POLLING,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
             max_workflow_task_external_storage_concurrency=1,  # or each payload has a task
         )
@@ -244,7 +241,7 @@ async def _keep_switches(client: Client, name: str) -> AsyncGenerator[TemporalKi
         workflows=[HoldfastSwitches],
         workflow_runner=runner.RUNNER,
         max_cached_workflows=0,
-        max_concurrent_workflow_task_polls=1,
+        max_concurrent_workflow_task_polls=connection.SWITCH_POLLS,
         max_workflow_task_external_storage_concurrency=1,
     )
     async with runner.run_worker(worker), TemporalKillSwitch(client, name) as switches:

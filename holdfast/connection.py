@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
+from typing import TypedDict
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
@@ -31,6 +33,31 @@ CREDENTIALS = frozenset(
     }
 )
 """What the SDK reads of the environment to prove itself with, beside headers of any name."""
+
+
+class Polling(TypedDict):
+    """How a worker asks for the work of runs, as the SDK has it."""
+
+    max_concurrent_workflow_task_polls: int
+    nonsticky_to_sticky_poll_ratio: float
+    sticky_queue_schedule_to_start_timeout: timedelta
+
+
+POLLING = Polling(
+    max_concurrent_workflow_task_polls=25,
+    nonsticky_to_sticky_poll_ratio=0.8,
+    sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
+)
+"""
+Twenty requests are for new runs, and for those that no worker has in memory; the SDK has one.
+
+Who starts a run may write what the SDK (1.35) can't read, as a failure of a hundred causes: the
+request that is answered with it is repeated up to ten seconds later, and no worker hears of it.
+A run whose worker was killed waits for two seconds before any worker may take it over.
+"""
+
+SWITCH_POLLS = 20
+"""As many are for the kill switch, on whose queue anybody may start something, too."""
 
 _CAUSE = Pattern(r'(?:message|error): "([^"]+)"')
 
