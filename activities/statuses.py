@@ -64,8 +64,6 @@ def is_open(status: WorkflowExecutionStatus | None) -> bool:
     return status not in {*OVER, WorkflowExecutionStatus.CONTINUED_AS_NEW, None}
 
 
-def list_executions(
-    client: Client, query: str, *, limit: int | None = None
-) -> WorkflowExecutionAsyncIterator:
+def list_executions(client: Client, query: str) -> WorkflowExecutionAsyncIterator:
     """Have the server list executions, in pages that can be read whatever memos they have."""
-    return client.list_workflows(query, limit=limit, page_size=PAGE_SIZE)
+    return client.list_workflows(query, page_size=PAGE_SIZE)

@@ -27,7 +27,12 @@ from holdfast.contracts.sessions.archive import NOT_PROVEN, OPENED, ArchivedSess
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 
 MAX_FAILED_EXECUTIONS = 20
-"""So many that failed are looked at for one that began; all that ended otherwise are."""
+"""
+So many that failed without having said by which opening are looked at for one that began.
+
+Starts that are refused fail so, and anybody may have any number of them refused. What began says
+it at once; all that did, and all that ended otherwise, are looked at.
+"""
 
 NEVER_BEGAN = "never began"
 """What an execution says of itself that had an input which it couldn't use."""
@@ -77,7 +82,7 @@ class TemporalEarlierSessions:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._never_taken = set[str]()
+        self._never_began = set[str]()
 
     async def find(
         self, session_id: str, own: str, archived: ArchivedSession | None
@@ -88,22 +93,18 @@ class TemporalEarlierSessions:
         Those that never began are asked once: anybody may start any number of them.
         """
         query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
-        # Those that were refused have failed: however many there are, they hide no others.
-        found = [
-            one
-            for status, limit in (("!=", None), ("=", MAX_FAILED_EXECUTIONS))
-            async for one in list_executions(
-                self._client, f"{query} AND ExecutionStatus {status} 'Failed'", limit=limit
-            )
-        ]
         listed = [
             Opening(one.run_id, one.start_time, one.status, await self._read_number(one))
-            for one in found
-            if one.run_id != own and one.run_id not in self._never_taken
+            async for one in list_executions(self._client, query)
+            if one.run_id != own and one.run_id not in self._never_began
         ]
         asked = (one for one in listed if knows_more(one, archived))
         latest = sorted(asked, key=order_opening, reverse=True)
-        return tuple(Execution(session_id, one.run_id) for one in latest)
+        refused = [one.run_id for one in latest if _may_be_refusal(one)]
+        left_out = {*refused[MAX_FAILED_EXECUTIONS:]}
+        return tuple(
+            Execution(session_id, one.run_id) for one in latest if one.run_id not in left_out
+        )
 
     async def _read_number(self, one: WorkflowExecution) -> int:
         """Return how often its session was opened by then; 0 where it doesn't say so."""
@@ -161,6 +162,7 @@ class TemporalEarlierSessions:
                 )
             except WorkflowQueryFailedError as error:
                 if NEVER_BEGAN in str(error):
+                    self._remember_nothing(execution)
                     return None
                 if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
@@ -193,11 +195,14 @@ class TemporalEarlierSessions:
         if error.status is RPCStatusCode.NOT_FOUND:
             return True
         if _NEVER_TAKEN in str(error):
-            if len(self._never_taken) >= _MAX_REMEMBERED:
-                self._never_taken.clear()
-            self._never_taken.add(execution.id)
+            self._remember_nothing(execution)
             return True
         return not await has_begun(self._client, execution)
+
+    def _remember_nothing(self, execution: Execution) -> None:
+        if len(self._never_began) >= _MAX_REMEMBERED:
+            self._never_began.clear()
+        self._never_began.add(execution.id)
 
 
 def order_opening(one: Opening) -> tuple[bool, int, datetime]:
@@ -226,6 +231,10 @@ def knows_more(one: Opening, archived: ArchivedSession | None) -> bool:
     if not _may_say_later(one) and one.number != known:
         return one.number > known
     return one.start_time > archived.closed_at
+
+
+def _may_be_refusal(one: Opening) -> bool:
+    return not one.number and one.status is WorkflowExecutionStatus.FAILED
 
 
 def _may_say_later(one: Opening) -> bool:
