@@ -6,7 +6,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.statuses import IS_OPEN, list_executions
+from holdfast.activities.statuses import IS_OPEN, can_be_sought, list_executions
 from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
@@ -45,6 +45,8 @@ class TemporalHolders:
             f"WorkflowType IN ('{WORKFLOW_TYPE}', '{SESSION_WORKFLOW_TYPE}') "
             f"AND {IS_OPEN} AND {resource_claims.ATTRIBUTE} = '{resource}'"
         )
+        if can_be_sought(tenant):
+            query += f" AND AgentTenant = '{tenant}'"
         found: list[tuple[str, str]] = []
         try:
             async for other in list_executions(self._client, query):

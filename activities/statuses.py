@@ -27,6 +27,11 @@ IS_OPEN = f"ExecutionStatus NOT IN ({_OVER_NAMES}, 'ContinuedAsNew')"
 """Asks for those that go on; no server is asked by a status that it may not have, as 'Paused'."""
 
 
+def can_be_sought(value: str) -> bool:
+    """Whether each server finds a text; with quotes, backslashes or line ends some don't."""
+    return value.isprintable() and {*value}.isdisjoint("'\"\\")
+
+
 @cache
 def _add_status(value: object) -> WorkflowExecutionStatus | None:
     """

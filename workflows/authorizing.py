@@ -123,7 +123,7 @@ def _delays() -> Generator[timedelta]:
     delay = options.INITIAL_DECISION_DELAY
     while True:
         yield delay
-        delay = min(2 * delay, options.MAX_RETRY_INTERVAL)
+        delay = min(2 * delay, options.MAX_DECISION_DELAY)
 
 
 async def _wait(delays: Generator[timedelta]) -> None:

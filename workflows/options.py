@@ -54,6 +54,8 @@ OUT_OF_TIME = "TemporalTimeout:StartToClose"
 
 # Between two attempts to decide; nobody can tell what is switched off.
 INITIAL_DECISION_DELAY = timedelta(seconds=1)
+# It grows to this where nothing can be decided: each attempt is seven events of a history.
+MAX_DECISION_DELAY = timedelta(minutes=5)
 
 # Between attempts that fail, or that end their workers.
 MAX_RETRY_INTERVAL = timedelta(seconds=30)

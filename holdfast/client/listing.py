@@ -14,7 +14,7 @@ from temporalio.client import (
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.statuses import IS_OPEN, IS_OVER, PAUSED, list_executions
+from holdfast.activities.statuses import IS_OPEN, IS_OVER, PAUSED, can_be_sought, list_executions
 from holdfast.client.rpc_errors import read_answer
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import HoldfastError, NoWorker
@@ -123,7 +123,7 @@ class Wanted(NamedTuple):
                 *(
                     f"({name} = {_quote(value)} OR {name} IS NULL)"
                     for name, value in named.items()
-                    if value and _can_be_sought(value)
+                    if value and can_be_sought(value)
                 ),
                 *(("AgentPending IS NOT NULL",) if self.waiting_for else ()),
             )
@@ -153,7 +153,7 @@ async def find_waiting(client: Client, group: str | None, tenant: str | None) ->
     Of a server that lacks the search attributes these are all open runs.
     """
     theirs = ""
-    if tenant is not None and _can_be_sought(tenant):
+    if tenant is not None and can_be_sought(tenant):
         theirs = f" AND (AgentTenant = {_quote(tenant)} OR {_UNKNOWN})"
     try:
         return [
@@ -244,11 +244,6 @@ async def find_sessions(client: Client, limit: int) -> list[SessionEntry]:
         if len(found) == limit:
             break
     return list(found.values())
-
-
-def _can_be_sought(value: str) -> bool:
-    """Whether each server finds a text; with quotes, backslashes or line ends some don't."""
-    return value.isprintable() and {*value}.isdisjoint("'\"\\")
 
 
 def _quote(value: str) -> str:

@@ -10,7 +10,13 @@ from temporalio.api.operatorservice.v1 import (
     AddSearchAttributesRequest,
     ListSearchAttributesRequest,
 )
-from temporalio.client import Client
+from temporalio.client import (
+    Client,
+    Interceptor,
+    ListWorkflowsInput,
+    OutboundInterceptor,
+    WorkflowExecutionAsyncIterator,
+)
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from temporalio.testing import WorkflowEnvironment
 
@@ -112,6 +118,40 @@ async def test_a_run_that_others_cant_find_can_tell_nothing(
     found = await TemporalHolders(searching).find_earlier_holders(run_id, "acme", resource)
 
     assert found is None
+
+
+class _Questions(Interceptor, OutboundInterceptor):
+    """Knows what a client asked the server for."""
+
+    def __init__(self) -> None:
+        self.asked = list[str]()
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        OutboundInterceptor.__init__(self, next)
+        return self
+
+    def list_workflows(self, input: ListWorkflowsInput) -> WorkflowExecutionAsyncIterator:
+        self.asked.append(input.query or "")
+        return super().list_workflows(input)
+
+
+@pytest.mark.parametrize(("tenant", "told"), [("acme", True), ("o'neil", False)])
+async def test_the_server_is_asked_for_runs_of_the_tenant(
+    searching: Client, resource: str, tenant: str, *, told: bool
+) -> None:
+    """However many of others hold what has the same name; but for names that some don't find."""
+    # GR-22
+    questions, config, name = _Questions(), searching.config(), uuid4().hex[:8]
+    config["interceptors"] = [questions]
+    entries = resource_claims.build_entries([resource], NOON)
+    first = await holds(searching, f"run-{name}-a", entries, tenant)
+    own = await holds(searching, f"run-{name}-b", entries, tenant)
+    asking = TemporalHolders(Client(**config))
+    while (found := await asking.find_earlier_holders(own, tenant, resource)) == ():  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
+
+    assert found == (first,)
+    assert (f"AgentTenant = '{tenant}'" in questions.asked[-1]) == told
 
 
 async def test_what_never_begins_holds_nothing(searching: Client, resource: str) -> None:
