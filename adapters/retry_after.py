@@ -4,11 +4,15 @@ import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import islice
 
 from holdfast.contracts.patterns import Pattern
 
 MAX_WAIT_SECONDS = 366 * 86_400.0
 """Seconds; more is no wait but a mistake, and no timer takes it."""
+
+MAX_LIMITS, _MAX_LIMIT_CHARS = 50, 100
+"""Limits of an answer that are read: each is looked for among all of its headers."""
 
 _LIMIT = Pattern(r"[a-z]+-ratelimit-(.+-)?reset(-.+)?")
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -37,7 +41,7 @@ def until_reset(headers: Mapping[str, str], now: datetime) -> float | None:
     Where none is used up, too few tokens were left for the request: then the limits of tokens
     count. A reset in the past says nothing.
     """
-    limits = [name for name in headers if _LIMIT.fits(name)]
+    limits = [*islice((name for name in headers if _LIMIT.fits(name)), MAX_LIMITS)]
     spent = [name for name in limits if not _read_remaining(headers, name)]
     blocking = spent or [name for name in limits if "token" in name]
     waits = (_plausible(_until_limit(headers[name], now)) for name in blocking)
@@ -49,6 +53,8 @@ def _read_remaining(headers: Mapping[str, str], reset: str) -> float:
 
 
 def _until_limit(text: str, now: datetime) -> float | None:
+    if len(text) > _MAX_LIMIT_CHARS:
+        return None
     if _DURATION.fits(text):
         amounts = (amount.groups[1:] for amount in _AMOUNT.matches(text))
         return sum(float(number) * _UNITS[unit] for number, unit in amounts)

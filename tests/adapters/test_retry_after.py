@@ -3,8 +3,10 @@
 from datetime import UTC, datetime
 
 import pytest
+from httpx2 import Headers
 
 from holdfast.adapters import retry_after
+from tests.counting import count_calls
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -97,8 +99,19 @@ PAST = "2026-11-21T11:59:00Z"
             id="nothing is used up",
         ),
         pytest.param({"x-ratelimit-limit-requests": "60"}, None, id="a limit alone"),
+        pytest.param({"x-ratelimit-reset-requests": "1s" * 60}, None, id="a long one"),
     ],
 )
 def test_wait_is_reckoned_from_limits(headers: dict[str, str], seconds: float | None) -> None:
     """Of the limits that stand in the way, the one that resets last decides."""
     assert retry_after.until_reset(headers, NOW) == seconds
+
+
+def test_no_number_of_limits_takes_long() -> None:
+    """Each is looked for among all headers, of which an answer may have four thousand."""
+
+    def read(count: int) -> int:
+        headers = Headers({f"x-ratelimit-reset-{number}": "1s" for number in range(count)})
+        return count_calls(lambda: retry_after.until_reset(headers, NOW), "__getitem__")
+
+    assert read(1_000) == read(100)
