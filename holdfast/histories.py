@@ -74,7 +74,7 @@ def measure(event: HistoryEvent) -> int:
 
 
 def is_replayable(history: WorkflowHistory) -> bool:
-    """Whether an execution has decided anything by now; until then a replayer waits for ever."""
+    """Whether an execution has decided anything; before its first task a replayer never ends."""
     done = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
     return any(event.event_type == done for event in history.events)
 
