@@ -16,6 +16,7 @@ from temporalio.worker import Interceptor, Worker
 from holdfast import connection, excepthooks, logs, memory, runner, settings
 from holdfast.activities.authority.basis import Basis
 from holdfast.activities.authority.keys import Keys
+from holdfast.activities.authority.late_calls import LateCallReader, LateCalls, Ruler
 from holdfast.activities.capabilities import Capabilities, CapabilityActivities
 from holdfast.activities.dispatch import NamedActivities
 from holdfast.activities.guardrails import GuardrailActivities
@@ -31,7 +32,7 @@ from holdfast.activities.runs import TemporalEarlierRuns, TemporalRuns
 from holdfast.activities.sessions.archive import Archive, open_archive
 from holdfast.activities.sessions.earlier import EarlierSessions, TemporalEarlierSessions
 from holdfast.activities.sessions.keeping import SessionActivities
-from holdfast.activities.tools import ToolActivities
+from holdfast.activities.tools import BeginsBy, ToolActivities
 from holdfast.activities.transcripts import RunReader, TranscriptInterceptor, Transcripts
 from holdfast.activities.webhooks import WebhookMessenger
 from holdfast.adapters.base import ModelAdapter
@@ -56,7 +57,6 @@ from holdfast.tools.process import warm_up
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.sandbox.calls import SandboxExecutor
 from holdfast.tools.sandbox.sandbox import Sandbox
-from holdfast.tools.tool import Tool
 from holdfast.tools.workspaces import Workspaces
 from holdfast.workflows.agent_run import AgentRun
 from holdfast.workflows.agent_session import AgentSession
@@ -73,7 +73,7 @@ MAX_CONCURRENT_SANDBOX_ACTIVITIES = 2 * (os.cpu_count() or 1) + 2
 GRACEFUL_SHUTDOWN_TIMEOUT = timedelta(seconds=10)
 
 
-class RunDirectory(RunReader, Searchability, OpenRequests, Protocol):
+class RunDirectory(RunReader, Searchability, OpenRequests, LateCallReader, Protocol):
     """Knows all that activities ask of runs, and of the server that has them."""
 
 
@@ -193,9 +193,7 @@ def build_activities(
     has_sandbox: bool,
 ) -> list[Callable[..., object]]:
     """Build all that a worker does for runs, but in a sandbox."""
-    here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)
-    keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
-    policy = PolicyActivities(app.registry, here, keys, around.switches)
+    policy = _build_policy(app, found, around, has_sandbox=has_sandbox)
     model = _build_model_activities(app, transcripts, around.redactor)
     prices = PriceList(adapters(app))
     opening = OpeningActivities(
@@ -207,7 +205,7 @@ def build_activities(
     )
     kept = FileArtifacts(found.home / "artifacts")
     place = WorkerExecutor(around.secrets.give, kept, around.own_files)
-    tools = _build_tools(app, found, around, place)
+    tools = _build_tools(app, found, around, place, policy.authorize)
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
     return [
         opening.open_run,
@@ -253,6 +251,7 @@ async def _run_sandbox_worker(
     client: Client, app: App, task_queue: str, found: settings.Settings, around: Surroundings
 ) -> AsyncGenerator[str | None]:
     """Serve sandboxed calls, if this process does; yield why nobody does, if so."""
+    sandboxed = app.registry.select_for_sandbox(by_rule=app.policy.has_sandbox_rule)
     match found.sandbox:
         case "none":
             yield "HOLDFAST_SANDBOX is none"
@@ -260,14 +259,15 @@ async def _run_sandbox_worker(
         case "elsewhere":
             yield None
             return
-        case "local" if not (_find_sandbox_tools(app) or any(one.project for one in app.agents)):
+        case "local" if not (sandboxed or any(one.project for one in app.agents)):
             yield "none of the app's tools runs in it"
             return
         case "local" | "only":
             pass
     sandbox = Sandbox(found.home)
     flaw = await _prepare_sandbox(sandbox, app, found)
-    tools = _build_tools(app, found, around, SandboxExecutor(sandbox, Egress(), flaw))
+    rule = _build_policy(app, found, around, has_sandbox=True).authorize
+    tools = _build_tools(app, found, around, SandboxExecutor(sandbox, Egress(), flaw), rule)
     projects = ProjectActivities(Workspaces(found.home, own=around.own_files), around.redactor)
     async with Worker(
         client,
@@ -289,7 +289,7 @@ async def _prepare_sandbox(sandbox: Sandbox, app: App, found: settings.Settings)
     """Prepare the sandbox; say why there is none, if so. Raises HoldfastError if it is all."""
     flaw = await sandbox.flaw()
     if flaw is None:
-        await sandbox.prepare(_find_sandbox_tools(app))
+        await sandbox.prepare(app.registry.select_for_sandbox(by_rule=app.policy.has_sandbox_rule))
         log.info("sandbox.ready")
     elif found.sandbox == "only":
         raise HoldfastError(f"HOLDFAST_SANDBOX is only, and there is no sandbox: {flaw}")
@@ -298,25 +298,23 @@ async def _prepare_sandbox(sandbox: Sandbox, app: App, found: settings.Settings)
     return flaw
 
 
-def _find_sandbox_tools(app: App) -> list[Tool]:
-    """Return the tools that may run in the sandbox: by their contract, or because a rule can."""
-    by_rule = any(rule.effect == "sandbox" for rule in app.policy.rules)
-    known = (app.registry.get(contract.name) for contract in app.registry.contracts())
-    return [
-        tool
-        for tool in known
-        if tool and (tool.contract.needs_sandbox or (by_rule and tool.contract.receiver is None))
-    ]
+def _build_policy(
+    app: App, found: settings.Settings, around: Surroundings, *, has_sandbox: bool
+) -> PolicyActivities:
+    here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)
+    keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
+    return PolicyActivities(app.registry, here, keys, around.switches)
 
 
 def _build_tools(
-    app: App, found: settings.Settings, around: Surroundings, place: Executor
+    app: App, found: settings.Settings, around: Surroundings, place: Executor, rule: Ruler
 ) -> ToolActivities:
     """Build the activities of an app's tools, which run in one place."""
     readers = (agent.name for agent in app.agents if read_result in agent.tools)
     artifacts = FileArtifacts(found.home / "artifacts", readers)
     by = Basis(app.name, app.policy, found.environment)
-    return ToolActivities(app.registry, place, artifacts, around.switches, around.redactor, by)
+    begins_by = BeginsBy(by, around.switches, LateCalls(around.runs, rule))
+    return ToolActivities(app.registry, place, artifacts, around.redactor, begins_by)
 
 
 def _build_model_activities(app: App, known: Transcripts, redactor: Redactor) -> ModelActivities:

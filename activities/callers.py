@@ -119,7 +119,7 @@ def require_same_execution(execution: str) -> None:
     Raises ApplicationError; nothing has begun then, and the run decides anew.
     """
     if execution != find_calling_execution().id:
-        raise _build_not_as_decided_error("was allowed before the workflow was reset")
+        raise build_not_as_decided_error("was allowed before the workflow was reset")
 
 
 def require_same_basis(decided: str, present: str) -> None:
@@ -129,13 +129,14 @@ def require_same_basis(decided: str, present: str) -> None:
     Raises ApplicationError; nothing has begun then, and the run decides anew.
     """
     if decided != present:
-        raise _build_not_as_decided_error(
+        raise build_not_as_decided_error(
             "was allowed by another policy, in another environment or by another contract: "
             "workers of two releases disagree"
         )
 
 
-def _build_not_as_decided_error(why: str) -> ApplicationError:
+def build_not_as_decided_error(why: str) -> ApplicationError:
+    """Build the failure of what has not begun, and has to be decided anew."""
     return ApplicationError(
         f"{activity.info().activity_type!r} {why}", type=NOT_AS_DECIDED, non_retryable=True
     )

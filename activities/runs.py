@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncGenerator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, IndexedValueType, TaskQueueType
@@ -31,6 +31,7 @@ from holdfast.contracts.control import RetryOf
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
+from holdfast.contracts.state.late_calls import LateCall
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.event_log import log
@@ -85,6 +86,11 @@ class TemporalRuns:
         """Return a part of the transcript of the run that asks, up to the place of a digest."""
         page = {"offset": offset, "limit": limit, "digest": digest}
         return await self._find_calling_run().query("context", page, result_type=TranscriptPage)
+
+    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
+        """Return what the run that asks says of a call that waited in its queue."""
+        asked = {"proof": proof, "now": now.isoformat(), "heard": heard}
+        return await self._find_calling_run().query("late_call", asked, result_type=LateCall)
 
     async def waits_for(self, request_id: str) -> bool:
         """Whether the run that asks still waits for a decision; where nobody can tell it may."""

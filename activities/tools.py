@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from time import monotonic
+from typing import NamedTuple
 
 from pydantic import JsonValue
 from structlog.contextvars import bind_contextvars
@@ -13,8 +14,10 @@ from temporalio.common import RawValue
 
 from holdfast.activities.authority.authorities import AuthorityFile
 from holdfast.activities.authority.basis import Basis
+from holdfast.activities.authority.late_calls import LateCalls
 from holdfast.activities.callers import (
     build_hand_back,
+    build_not_as_decided_error,
     require_app,
     require_run_caller,
     require_same_basis,
@@ -57,6 +60,18 @@ class _Outdated(ToolDenied):
     """A call didn't begin: what it was allowed by has changed while its place was made ready."""
 
 
+class _Late(ToolDenied):
+    """A call didn't begin, because it waited in its queue and may not begin any more."""
+
+
+class BeginsBy(NamedTuple):
+    """By what calls begin: what their worker decides by, what is off, and their runs, if late."""
+
+    basis: Basis
+    switches: KillSwitch
+    late_calls: LateCalls
+
+
 class ToolActivities:
     """Runs the tools of an app in one place: the worker, or its sandbox."""
 
@@ -65,17 +80,15 @@ class ToolActivities:
         registry: ToolRegistry,
         place: Executor,
         artifacts: ArtifactStore,
-        switchboard: KillSwitch,
         redactor: Redactor,
-        basis: Basis,
+        begins_by: BeginsBy,
     ) -> None:
         self._registry = registry
         self._place = place
         self._artifacts = artifacts
-        self._switchboard = switchboard
         self._redactor = redactor
-        self._basis = basis
-        self._authorities = AuthorityFile(basis.policy.authorities)
+        self._basis, self._switchboard, self._late_calls = begins_by
+        self._authorities = AuthorityFile(self._basis.policy.authorities)
 
     @activity.defn(dynamic=True)
     async def run_tool(self, payloads: Sequence[RawValue]) -> ToolResult:
@@ -157,6 +170,8 @@ class ToolActivities:
         except _Outdated as error:
             unknown = await self._check_basis(tool, invocation)
             return unknown or failure(invocation, name, error)
+        except _Late as error:
+            raise build_not_as_decided_error(error.reason) from None
         except _NotAdmitted as error:
             return failure(invocation, name, secret_filter.redact_refusal(error, by_tool=False))
         except ToolError as error:
@@ -195,6 +210,8 @@ class ToolActivities:
         nor one that fills in here what was never ruled on: a default of another release. Nor does
         who finds out: it would look for something else than was done.
 
+        Nor does a call begin that waited in its queue while what it was sent by came to an end.
+
         Nor does a write begin that the server may have given up: it may be known as not done by
         now, or done by another worker.
 
@@ -225,6 +242,8 @@ class ToolActivities:
                 describe_switch(switch),
                 ("go on without it", "tell the user what you would have done"),
             )
+        if objection := await self._late_calls.find_objection(invocation, monotonic() - began):
+            raise _Late(objection)
         # Last: whoever waited for the switches may have been given up meanwhile.
         if not tool.contract.risk.changes_nothing and await heartbeater.is_given_up():
             raise _NotAdmitted(

@@ -146,6 +146,11 @@ class Policy:
         keys = (folder / one.jwks for one in self.issuers if not is_address(one.jwks))
         return (*keys, *((self.authorities,) if self.authorities else ()))
 
+    @property
+    def has_sandbox_rule(self) -> bool:
+        """Whether any rule has calls run in the sandbox."""
+        return any(rule.effect == "sandbox" for rule in self.rules)
+
     @cached_property
     def forbid_rules(self) -> tuple[PolicyRule, ...]:
         """The rules of which any that fits wins."""

@@ -53,6 +53,14 @@ class ToolRegistry:
         """Return all contracts, in order of names."""
         return tuple(self._tools[name].contract for name in sorted(self._tools))
 
+    def select_for_sandbox(self, *, by_rule: bool) -> list[Tool]:
+        """Return the tools that may run in the sandbox: by their contract, or where a rule can."""
+        return [
+            tool
+            for _, tool in sorted(self._tools.items())
+            if tool.contract.needs_sandbox or (by_rule and tool.contract.receiver is None)
+        ]
+
 
 def companions(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     """

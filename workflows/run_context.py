@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import NamedTuple
 
 from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
@@ -65,6 +66,18 @@ def is_cancellation(error: BaseException) -> bool:
     return ours and is_cancelled_exception(error)
 
 
+class SentCall(NamedTuple):
+    """
+    A call that was sent to a queue. One without state was ruled on with another.
+
+    That takes it back, finds out about it, or loads what it needs.
+    """
+
+    invocation: ToolInvocation
+    call: CallState | None = None
+    of_model: bool = False
+
+
 class RunContext:
     """
     Holds the state of one run. Whoever changes it reads it after the last await, never before.
@@ -79,7 +92,8 @@ class RunContext:
     that goes on with the run when its turn closes. What is `recorded` no later input has to say
     again. What was `loaded` for the receivers of open calls, and by which invocation, is there
     for them however often they are decided. It has `advanced` where in this execution others
-    worked for it, or the work on a message ended.
+    worked for it, or the work on a message ended. Calls that are `sent` wait in a
+    queue, or run.
     """
 
     def __init__(self) -> None:
@@ -99,6 +113,7 @@ class RunContext:
         self.advanced = False
         self.loaded: dict[str, tuple[ToolInvocation, ToolResult]] = {}
         self.recorded = RecordedContent()
+        self.sent: list[SentCall] = []
 
     @property
     def state(self) -> RunState:
@@ -166,6 +181,15 @@ class RunContext:
             yield
         finally:
             self._under_way.remove(what)
+
+    @contextmanager
+    def track_sent(self, call: SentCall) -> Generator[None]:
+        """Know a call while the block lasts: its activity may ask whether it may begin late."""
+        self.sent.append(call)
+        try:
+            yield
+        finally:
+            self.sent.remove(call)
 
     @property
     def longest_wait(self) -> Waiting | None:

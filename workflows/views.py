@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import AwareDatetime, JsonValue, ValidationError
 from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.approvals import PendingPage, Request, outline
@@ -51,6 +51,14 @@ class ContextQuery(PageQuery):
     """The argument of the query `context`."""
 
     digest: str
+
+
+class LateCallQuery(Inbound):
+    """The argument of the query `late_call`."""
+
+    proof: str
+    now: AwareDatetime
+    heard: Number | None = None
 
 
 def read_query(name: str, kind: type[Asked], given: Sequence[JsonValue]) -> Asked:

@@ -15,9 +15,10 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.authority.basis import Basis
+from holdfast.activities.authority.late_calls import LateCalls
 from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.activities.secret_filter import SecretFilter
-from holdfast.activities.tools import ToolActivities
+from holdfast.activities.tools import BeginsBy, ToolActivities
 from holdfast.contracts.calls import (
     NEXT_VALID_ACTIONS,
     Reconciled,
@@ -42,7 +43,7 @@ from holdfast.tools.execution import Executor
 from holdfast.tools.redaction import WITHHELD, Redactor
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.tool import Tool, tool
-from tests.asking import asked_by_run
+from tests.asking import UNASKED, asked_by_run
 from tests.builders import NOW, admitted, an_invocation
 from tests.leaving import leaving
 
@@ -126,6 +127,7 @@ async def told(
     *,
     tools: ToolRegistry = TOOLS,
     decides_by: Basis = BASIS,
+    late_calls: LateCalls = UNASKED,
     **call: object,
 ) -> tuple[ToolResult, list[JsonValue]]:
     """Make a call, and return its result and what it reported."""
@@ -134,9 +136,8 @@ async def told(
         tools,
         place,
         FileArtifacts(folder),
-        board or Board(),
         redactor,
-        decides_by,
+        BeginsBy(decides_by, board or Board(), late_calls),
     )
     environment = environment or ActivityEnvironment()
     environment.info = dataclasses.replace(

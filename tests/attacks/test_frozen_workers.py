@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.kill_switch.switches import TemporalKillSwitch
 from holdfast.activities.project import ProjectActivities
-from holdfast.activities.tools import ToolActivities
+from holdfast.activities.tools import BeginsBy, ToolActivities
 from holdfast.contracts.project import RestoreWorkspace
 from holdfast.contracts.switches import Switch
 from holdfast.tools.artifacts import FileArtifacts
@@ -26,7 +26,7 @@ from holdfast.tools.workspaces import Workspaces
 from tests.activities.cable import plugged
 from tests.activities.test_secrets import BASIS, TOOLS, Board, Saying, saying
 from tests.activities.test_switches import names, switch
-from tests.asking import asked_by_run
+from tests.asking import UNASKED, asked_by_run
 from tests.builders import FIRST, an_invocation
 
 
@@ -104,12 +104,14 @@ async def call(
     """Have a worker come to a call that the server says to have started then."""
     redactor = Redactor(frozenset)
     kept, switches = FileArtifacts(folder), board or Board()
-    activities = ToolActivities(TOOLS, place, kept, switches, redactor, BASIS)
+    by = BeginsBy(BASIS, switches, UNASKED)
+    activities = ToolActivities(TOOLS, place, kept, redactor, by)
     environment = ActivityEnvironment(client=cast("Client", server))
     environment.info = dataclasses.replace(
         asked_by_run(an_invocation().run_id),
         activity_type=name,
         heartbeat_timeout=timedelta(seconds=4),
+        scheduled_time=started,
         started_time=started,
     )
     converter = pydantic_data_converter.payload_converter

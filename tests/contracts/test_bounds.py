@@ -27,7 +27,7 @@ from holdfast.contracts.usage import CallUsage
 from holdfast.run import turns
 from holdfast.run.limits import budget_extension, budgets
 from holdfast.run.summaries import describe_validation_error
-from holdfast.workflows.views import ContextQuery, PageQuery
+from holdfast.workflows.views import ContextQuery, LateCallQuery, PageQuery
 from tests.builders import IDS, NOW, a_state
 
 MODELS: list[tuple[type[BaseModel], JsonObject]] = [
@@ -40,6 +40,7 @@ MODELS: list[tuple[type[BaseModel], JsonObject]] = [
     (ModelSettings, {}),
     (PageQuery, {}),
     (ContextQuery, {"digest": "x"}),
+    (LateCallQuery, {"proof": "x", "now": "2026-11-20T09:00:00Z"}),
     (RunInput, {"agent": "it", "input": "go"}),
 ]
 FIELDS = [

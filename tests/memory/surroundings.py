@@ -1,6 +1,6 @@
 """What activities ask of the server, answered in memory."""
 
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from temporalio.common import SearchAttributeKey
@@ -12,6 +12,7 @@ from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.sessions.archive import ArchivedSession
+from holdfast.contracts.state.late_calls import LateCall
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.guardrails.detectors import resource_claims
@@ -37,6 +38,10 @@ class MemoryDirectory:
     async def transcript_page(self, offset: int, limit: int, digest: str) -> TranscriptPage:
         page: JsonObject = {"offset": offset, "limit": limit, "digest": digest}
         return await self._ask("context", page, TranscriptPage)
+
+    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
+        asked: JsonObject = {"proof": proof, "now": now.isoformat(), "heard": heard}
+        return await self._ask("late_call", asked, LateCall)
 
     async def waits_for(self, request_id: str) -> bool:
         offset: int | None = 0

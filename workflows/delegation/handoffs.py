@@ -28,7 +28,7 @@ from holdfast.run.disagreements import TOO_OLD, NotBegun
 from holdfast.workflows import failures
 from holdfast.workflows.children import LATE_LOADS
 from holdfast.workflows.opening import open_agent
-from holdfast.workflows.run_context import RunContext, is_cancellation
+from holdfast.workflows.run_context import RunContext, SentCall, is_cancellation
 from holdfast.workflows.tool_call import build_invocation, execute_tool
 
 
@@ -135,7 +135,8 @@ async def _load_context(
     kept = run.loaded.get(call.call.call_id)
     if kept is not None and kept[0] == invocation:
         return kept[1]
-    with run.track_in_flight(f"tool {contract.name}"):
+    tracked = run.track_in_flight(f"tool {contract.name}")
+    with tracked, run.track_sent(SentCall(invocation)):
         loaded = await execute_tool(
             contract, contract.risk, invocation, run.seconds_left(), summary=""
         )

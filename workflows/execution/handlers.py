@@ -13,10 +13,12 @@ from holdfast.contracts.model import Prefix
 from holdfast.contracts.run import StatusReport
 from holdfast.contracts.sessions.messages import MessageReceipt
 from holdfast.contracts.signals import MessageOutcome
+from holdfast.contracts.state.late_calls import LateCall
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.run import parts
 from holdfast.run.sessions.messages import build_receipt
 from holdfast.workflows import views
+from holdfast.workflows.execution import late_calls
 from holdfast.workflows.execution.loop import StepLoop
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import InboundMessage, Inbox
@@ -96,6 +98,12 @@ class RunHandlers:
         """Return what the call of the model under way was shown, to whoever has its input."""
         asked = views.read_query("context", views.ContextQuery, page)
         return views.context_page(self._run.state, asked)
+
+    @workflow.query
+    def late_call(self, *given: JsonValue) -> LateCall:
+        """Say whether a call that waited in its queue may begin, to whoever has its input."""
+        asked = views.read_query("late_call", views.LateCallQuery, given)
+        return late_calls.answer(self._run, self._inbox, asked)
 
     @workflow.query
     def carryover(self, *given: JsonValue) -> Carryover:

@@ -84,6 +84,7 @@ class Inbox:
 
     def __init__(self, judge: Judge) -> None:
         self.taken = 0
+        self.heard = 0
         self._judge = judge
         self._opened = asyncio.Event()
         self._waiting: deque[InboundMessage] = deque()
@@ -165,6 +166,7 @@ class Inbox:
         return workflow.now() - self._lately[0] < REFUSAL_WINDOW
 
     def _count(self, batch: Sequence[InboundMessage]) -> None:
+        self.heard += len(batch)
         self._judged.set()
         self._judged = asyncio.Event()
         refused = sum(_counts_as_refusal(one.disposition) for one in batch)

@@ -1,0 +1,128 @@
+"""What is asked before a call begins that waited in its queue, and what comes of each answer."""
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment
+
+from holdfast.activities.authority.late_calls import NO_ANSWER, LateCalls
+from holdfast.contracts.decisions import Allow, AuthorizeCalls, Caller, Decided, Rulings
+from holdfast.contracts.state.late_calls import LateCall, digest_terms
+from holdfast.contracts.tools import Risk
+from tests.asking import Knowing, asked_by_run
+from tests.builders import EXECUTION, NOW, a_call, an_invocation
+
+AT_ONCE, LATE = timedelta(seconds=5), timedelta(seconds=5.1)
+NOBODY = RPCError("no worker answers", RPCStatusCode.DEADLINE_EXCEEDED, b"")
+
+ASKED = AuthorizeCalls(
+    run_id="run-1",
+    execution=EXECUTION,
+    agent="it",
+    caller=Caller(),
+    calls=(a_call(),),
+    visible_tools=("echo",),
+    now=NOW,
+)
+RULING = Decided(
+    call_id="c1",
+    tool="echo",
+    arguments_digest="d",
+    risk=Risk.WRITE_INTERNAL,
+    scope="all",
+    decision=Allow(rule="approved", reason="somebody approved it"),
+    at=NOW,
+)
+SAID = LateCall(asked=ASKED, terms=digest_terms(RULING))
+
+
+def ruled(ruling: Decided, *lapsed: str) -> Callable[[AuthorizeCalls], Awaitable[Rulings]]:
+    async def rule(asked: AuthorizeCalls) -> Rulings:
+        assert asked.now > NOW
+        return Rulings(rulings=(ruling,), lapsed=lapsed, execution=EXECUTION)
+
+    return rule
+
+
+async def cannot_tell(_: AuthorizeCalls) -> Rulings:
+    raise ApplicationError("nobody knows what is switched off")
+
+
+async def objection(
+    run: Knowing,
+    rule: Callable[[AuthorizeCalls], Awaitable[Rulings]] = cannot_tell,
+    *,
+    queued: timedelta = LATE,
+    waited: float = 0.0,
+) -> str | None:
+    """Say what keeps a call from beginning that was queued for so long."""
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(
+        asked_by_run("run-1"), scheduled_time=NOW, started_time=NOW + queued
+    )
+    patience = timedelta(0) if run.said == [NOBODY] else timedelta(minutes=5)
+    asking = LateCalls(run, rule, patience=patience, pause=timedelta(0))
+    invocation = an_invocation()
+    return await environment.run(asking.find_objection, invocation, waited)
+
+
+@pytest.mark.parametrize(
+    ("queued", "waited", "asked"),
+    [(AT_ONCE, 0.0, False), (LATE, 0.0, True), (AT_ONCE, 0.1, True)],
+    ids=["at once", "late", "its place took long"],
+)
+async def test_what_is_late_asks_its_run(queued: timedelta, waited: float, asked: bool) -> None:
+    """By the server's times: it counts from when the call was sent to its queue."""
+    run = Knowing(LateCall())
+
+    assert await objection(run, queued=queued, waited=waited) is None
+    assert bool(run.asked) is asked
+
+
+async def test_what_its_run_says_is_why_it_does_not_begin() -> None:
+    """There is nothing to decide then."""
+    said = await objection(Knowing(LateCall(reason="its run is suspended")))
+
+    assert said == "waited in its queue, and its run is suspended by now"
+
+
+async def test_what_came_before_is_heard_first() -> None:
+    """And no more than that: whoever floods a run keeps no call from beginning."""
+    run = Knowing(LateCall(heard=7), LateCall(heard=7), LateCall())
+
+    assert await objection(run) is None
+    assert run.asked == [None, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("ruling", "lapsed", "begins"),
+    [
+        (RULING, (), True),
+        (RULING.model_copy(update={"at": NOW + LATE, "scope": "other words"}), (), True),
+        (RULING.model_copy(update={"decision": Allow(rule="approved", reason="s")}), (), True),
+        (RULING.model_copy(update={"decision": Allow(rule="other", reason="s")}), (), False),
+        (RULING.model_copy(update={"arguments_digest": "e"}), (), False),
+        (RULING.model_copy(update={"risk": Risk.FINANCIAL}), (), False),
+        (RULING, ("req-1",), False),
+    ],
+    ids=["same", "later", "reason", "rule", "arguments", "class", "a review that lapsed"],
+)
+async def test_what_is_decided_otherwise_does_not_begin(
+    ruling: Decided, lapsed: tuple[str, ...], begins: bool
+) -> None:
+    """In whatever words: what it may do, with what, and by which rule, has to be the same."""
+    assert (await objection(Knowing(SAID), ruled(ruling, *lapsed)) is None) is begins
+
+
+async def test_where_nothing_can_be_decided_it_does_not_begin() -> None:
+    """Nothing has happened then: the run decides anew when it can."""
+    assert await objection(Knowing(SAID)) is not None
+
+
+async def test_where_nobody_answers_it_does_not_begin() -> None:
+    """A run without a worker says nothing."""
+    assert await objection(Knowing(NOBODY)) == NO_ANSWER
