@@ -97,7 +97,8 @@ def after_turn(state: RunState, verdicts: tuple[GuardrailVerdict, ...], now: dat
     for verdict in asked:
         if state.outcome is None:
             state = _open_review(state, (verdict,), now, texts)
-    return state
+    # Where one can't be shown the work ends, and nobody was asked about those behind it.
+    return state if state.outcome is None else hiding.hide_tripwires(state, asked)
 
 
 def _find_texts(state: RunState, verdicts: Iterable[GuardrailVerdict]) -> _Texts:

@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast import Agent, App, Budget, Handoff
+from holdfast.contracts.bounds import MAX_REQUEST_BYTES
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.guardrails import Layer, OnTrip
 from holdfast.contracts.signals import StopSignal
@@ -84,6 +85,24 @@ def test_what_anybody_was_against_is_hidden_where_one_blocks(
 
     assert state.outcome == "blocked"
     assert shown(blocked) == ("now go on",)
+
+
+def test_what_nobody_was_asked_about_is_hidden_where_something_cannot_be_shown() -> None:
+    """It ends the work, before people are asked about what another guardrail has found."""
+    # GR-01
+
+    @guardrail(layer="input", watches=ALL, on_trip="ask")
+    async def first(_: Subject, __: GuardrailContext) -> GuardrailResult:
+        return passed()
+
+    large = UserTurn(text="LARGE" + '"' * MAX_REQUEST_BYTES, origin="steer")
+    state = append_items(taken_over(first, done("input", "ask")), large)
+    state = tripwires.after_turn(state, tripped_in_all(state, first="LARGE"), NOW)
+    state = state.with_guarding(guarded=len(state.conversation.items))
+    later = begin(end_message(state, NOW), "now go on")
+
+    assert state.outcome == "blocked"
+    assert shown(later) == GONE_ON
 
 
 @pytest.mark.parametrize("layer", ["input", "post_action"])
