@@ -4,12 +4,15 @@ import json
 
 import pytest
 
+from holdfast.contracts.base import JsonObject
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import otlp
 from holdfast.trace.spans.tree import span_tree
 from holdfast.trace.spans.values import Span, SpanEvent
+from tests.builders import a_call, allowed, an_agent, no, unknown
 from tests.histories import stored
 from tests.holdfast.sent_spans import BEGIN_NANOSECONDS, a_span, named, rendered, text
+from tests.holdfast.written import Written, read
 
 
 @pytest.mark.parametrize(
@@ -98,3 +101,57 @@ def test_times_ids_and_events_are_those_of_the_protocol() -> None:
         "holdfast.sender": text("ann"),
         "holdfast.reason": text("fine"),
     }
+
+
+MARK = "otter4711"
+"""What only a model or a stranger says."""
+
+
+def test_no_name_that_a_model_made_up_goes_to_a_collector() -> None:
+    """A call of a tool that nobody has is told as that, ruled upon or not; one of a tool is."""
+    written = Written()
+    written.opened(an_agent())
+    made_up, waiting = a_call(f"{MARK} is ill", call_id="c2"), a_call(f"{MARK}!", call_id="c3")
+    written.asked(a_call("find", call_id="c1"), made_up, waiting)
+    written.ruled(allowed(a_call("find", call_id="c1")), unknown(made_up))
+    tree = span_tree(read(written))
+    (line,) = otlp.render_lines(tree)
+    (whole,) = otlp.render_lines(tree, content=True)
+
+    assert MARK.encode() not in line
+    assert (line.count(b'"execute_tool find"'), line.count(b'"execute_tool unknown tool"')) == (
+        1,
+        2,
+    )
+    assert f"execute_tool {MARK} is ill".encode() in whole
+
+
+def test_no_name_in_a_span_looks_like_a_key() -> None:
+    """What a model calls a tool is told in no form where it looks like a credential."""
+    written, key = Written(), "sk-ant-api03-" + "Zk9x" * 20
+    written.asked(a_call(key))
+
+    assert key not in span_tree(read(written)).model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("signal", "words"),
+    [
+        (f"{MARK} is ill", {}),
+        ("approval", {"request_id": MARK, "decision": "approve", "approver": "eve"}),
+        ("approval", {"request_id": f"1-{MARK}/req-1", "decision": "approve", "approver": "eve"}),
+        ("suspend", {MARK: MARK}),
+    ],
+)
+def test_no_words_of_a_stranger_in_what_was_refused_go_to_a_collector(
+    signal: str, words: JsonObject
+) -> None:
+    """Not what a signal is called that no run takes, nor a request that it makes up."""
+    written = Written()
+    written.said(signal, words)
+    written.judged(no(f"no request {MARK}", str(words.get("request_id"))))
+    (line,) = otlp.render_lines(span_tree(read(written)))
+    (event,) = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["events"]
+
+    assert MARK.encode() not in line
+    assert event["name"] == (signal if MARK not in signal else "unknown signal")

@@ -6,7 +6,7 @@ strings). The names are those of the semantic conventions for generative AI; wha
 for is under `holdfast.`. All ids are made of the history alone: what is sent twice is the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from holdfast.contracts.base import JsonObject
 from holdfast.trace.spans.values import Span, SpanEvent, SpanTree, SpanType
+from holdfast.workflows.inbound.messages import SESSION_SIGNALS
 
 MAX_SPANS_PER_LINE = 500
 """Spans that one message holds: collectors take 4 MB at most."""
@@ -89,6 +90,11 @@ _CONTENT: Final[Mapping[SpanType, Mapping[str, str]]] = {
 
 _EVENT_CONTENT = {"text", "reason"}
 
+_REFUSED = {"accepted", "code"}
+"""What is told of a message that doesn't count: any other field is a stranger's to fill."""
+
+_UNKNOWN_TOOL = "unknown tool"
+
 
 def render_lines(tree: SpanTree, *, content: bool = False) -> Iterator[bytes]:
     """
@@ -96,13 +102,40 @@ def render_lines(tree: SpanTree, *, content: bool = False) -> Iterator[bytes]:
 
     A span that goes on ends, for now, at the latest moment that is known, and says
     `holdfast.open`: sent again when it is over, it has the same id. Without *content* there is
-    nothing in them of what people, models and tools said.
+    nothing in them of what people, models and tools said. A name is that, too, which a model
+    gives a call and no tool has, or a stranger a signal.
     """
+    tree = tree if content else _mask_tools(tree)
     now = max(time for span in tree.spans for time in _times(span))
     for first in range(0, len(tree.spans), MAX_SPANS_PER_LINE):
         some = tree.spans[first : first + MAX_SPANS_PER_LINE]
         spans: list[JsonValue] = [_span(tree, span, now, content=content) for span in some]
         yield to_json(_wrap(spans))
+
+
+def _mask_tools(tree: SpanTree) -> SpanTree:
+    known = {name for span in tree.spans for name in _find_tools(span)}
+    return tree.with_spans(tuple(_mask_tool(span, known) for span in tree.spans))
+
+
+def _find_tools(span: Span) -> Iterator[str]:
+    """Yield names that tools have: those that a model was sent, that ran, or were decided upon."""
+    match span.attributes:
+        case {"tools": list(sent)} if span.type == "generation":
+            yield from (name for name in sent if isinstance(name, str))
+        case {"function_name": str(name), "purpose": purpose} if purpose != "call":
+            yield name
+        case {"function_name": str(name), "decisions": list(decided)}:
+            yield from (name for one in decided if isinstance(one, dict) and one["risk"])
+        case _:
+            return
+
+
+def _mask_tool(span: Span, known: Collection[JsonValue]) -> Span:
+    if span.type != "function" or span.attributes.get("function_name") in known:
+        return span
+    named: JsonObject = {**span.attributes, "function_name": _UNKNOWN_TOOL}
+    return span.with_(name=f"execute_tool {_UNKNOWN_TOOL}", attributes=named)
 
 
 def _wrap(spans: list[JsonValue]) -> JsonObject:
@@ -224,14 +257,16 @@ def _messages(span: Span) -> JsonObject:
 
 
 def _event(event: SpanEvent, *, content: bool) -> JsonObject:
+    counts = content or event.attributes.get("accepted", True) is True
     told = {
         f"holdfast.{name}": value
         for name, value in event.attributes.items()
         if content or name not in _EVENT_CONTENT
+        if counts or name in _REFUSED
     }
     return {
         "timeUnixNano": _nanoseconds(event.at),
-        "name": event.name,
+        "name": event.name if counts or event.name in SESSION_SIGNALS else "unknown signal",
         "attributes": _attributes(told),
     }
 

@@ -65,9 +65,10 @@ def span_tree(trace: Trace, *, reasoning: bool = False) -> SpanTree:
 def _redact(span: Span) -> Span:
     """Leave out credentials: what a person typed, or a tool said, may hold some."""
     try:
-        shown = _REDACTOR.json(span.model_dump_json(include={"attributes", "events"}).encode())
+        told = span.model_dump_json(include={"name", "attributes", "events"})
+        shown = _REDACTOR.json(told.encode())
     except ValueError:
-        return span.with_(attributes={"withheld": WITHHELD}, events=())
+        return span.with_(name=span.type, attributes={"withheld": WITHHELD}, events=())
     return Span.model_validate({**span.model_dump(mode="json"), **from_json(shown)})
 
 

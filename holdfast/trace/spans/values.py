@@ -27,6 +27,7 @@ class SpanChange(TypedDict, total=False):
     """What may change of it."""
 
     parent_id: str
+    name: str
     attributes: JsonObject
     events: tuple[SpanEvent, ...]
     children: tuple[str, ...]
