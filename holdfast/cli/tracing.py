@@ -1,11 +1,13 @@
 """Commands that show what a run did, and tell it to other tools."""
 
+import asyncio
 from enum import StrEnum
 from typing import Annotated
 
 import httpx
 import typer
 from pydantic import JsonValue
+from pydantic_core import from_json
 
 from holdfast.cli import history, options, render, screen
 from holdfast.cli.options import blocking
@@ -21,6 +23,11 @@ from holdfast.trace.spans.values import SpanTree, flatten
 from holdfast.trace.transcript import lines
 
 _SEND_TIMEOUT_SECONDS = 30.0
+
+_MAX_SEND_SECONDS = 120.0
+"""For one message and its answer, of which a collector may send a byte now and then."""
+
+_MAX_ANSWER_BYTES = 100_000
 
 _TRACES = "/v1/traces"
 
@@ -94,12 +101,18 @@ async def trace(
 async def _send(tree: SpanTree, url: str, *, content: bool) -> None:
     """Post the spans; raises HoldfastError where they aren't taken."""
     address = url if url.rstrip("/").endswith(_TRACES) else url.rstrip("/") + _TRACES
-    headers = {"content-type": "application/json", **load_otlp_headers()}
+    headers = {
+        "content-type": "application/json",
+        **load_otlp_headers(),
+        "accept-encoding": "identity",  # a packed answer may be a thousand times as long
+    }
     async with httpx.AsyncClient(timeout=_SEND_TIMEOUT_SECONDS) as client:  # noqa: TID251 -- a process of its own
         for line in otlp.render_lines(tree, content=content):
             try:
-                answer = await client.post(address, content=line, headers=headers)
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                asked = client.build_request("POST", address, content=line, headers=headers)
+                async with asyncio.timeout(_MAX_SEND_SECONDS):
+                    answer, said = await _ask(client, asked)
+            except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
                 reason = f"can't be reached ({type(error).__name__})"
                 raise HoldfastError(f"the collector at {url} {reason}: look at --send") from None
             if not answer.is_success:
@@ -107,14 +120,32 @@ async def _send(tree: SpanTree, url: str, *, content: bool) -> None:
                     f"the collector at {url} answers with {answer.status_code}: look at --send, "
                     "and at OTEL_EXPORTER_OTLP_HEADERS for what it wants to see of you"
                 )
-            _check_all_taken(url, answer)
+            if len(said) > _MAX_ANSWER_BYTES:
+                raise HoldfastError(
+                    f"the collector at {url} says more than any does: look at --send"
+                )
+            _check_all_taken(url, said)
 
 
-def _check_all_taken(url: str, answer: httpx.Response) -> None:
+async def _ask(client: httpx.AsyncClient, asked: httpx.Request) -> tuple[httpx.Response, bytes]:  # noqa: TID251 -- as above
+    """Post a message, and read no more of the answer than any has."""
+    answer = await client.send(asked, stream=True)
+    said = bytearray()
+    try:
+        async for piece in answer.aiter_raw():
+            said += piece
+            if len(said) > _MAX_ANSWER_BYTES:
+                break
+    finally:
+        await answer.aclose()
+    return answer, bytes(said)
+
+
+def _check_all_taken(url: str, answer: bytes) -> None:
     """Raise HoldfastError where a collector took the message and not all of its spans."""
     try:
-        said: JsonValue = answer.json()
-    except (ValueError, RecursionError):
+        said: JsonValue = from_json(answer)
+    except ValueError:
         return  # some say nothing, or say it in protobuf
     match said:
         case {"partialSuccess": {"rejectedSpans": rejected} as part} if rejected not in _NONE:

@@ -325,6 +325,7 @@ async def test_a_run_is_sent_while_it_waits(
             "refused two spans: no reason given",
         ),
         (200, '{"partialSuccess": {"rejectedSpans": [1], "errorMessage": {}}}', "refused [1]"),
+        (200, "{" * 1_000_000, "says more than any does"),
     ],
 )
 @pytest.mark.slow
