@@ -11,9 +11,13 @@ from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired
 from holdfast.adapters.wire import as_list
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.model import ModelRequest
+from holdfast.tools.network.pace import UnacceptableResponse
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+_MAX_ITEMS_PER_REPLY = 1_000
+"""Items; a reply has 200 calls at most, each with what was thought before it and its result."""
 
 _LOST_REPLY_NOTE = (
     "a reply that was lost or dropped may be in the conversation at openai: "
@@ -51,14 +55,21 @@ async def begin(client: "AsyncOpenAI", note: str = "") -> Scope:
 
 
 async def forget(client: "AsyncOpenAI", states: Sequence[JsonObject]) -> Mapping[str, bool]:
-    """Delete the responses and conversations that states of replies name."""
+    """
+    Delete the responses and conversations that states of replies name.
+
+    Raises ModelError, too, where one lists more than so many replies have left in it: a server
+    may go on for ever.
+    """
     found: dict[str, bool] = {}
     for response in _collect(states, "previous_response_id", "_response"):
         path = f"/responses/{_encode(response)}"
         found[f"response {response}"] = await connection.delete(client, path)
     for conversation in _collect(states, "conversation_id"):
         path = _path(conversation)
-        await _empty(client, path)  # its items would outlive it
+        await _empty(
+            client, path, most=len(states) * _MAX_ITEMS_PER_REPLY
+        )  # its items would outlive it
         found[f"conversation {conversation}"] = await connection.delete(client, path)
     return found
 
@@ -69,7 +80,7 @@ def _collect(states: Sequence[JsonObject], *names: str) -> Sequence[str]:
     return tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
 
 
-async def _empty(client: "AsyncOpenAI", path: str) -> None:
+async def _empty(client: "AsyncOpenAI", path: str, most: int) -> None:
     """Delete all items of a conversation; nothing where it is gone."""
     deleted = set[str]()
     while True:
@@ -81,6 +92,11 @@ async def _empty(client: "AsyncOpenAI", path: str) -> None:
         left = [str(one.get("id")) for one in items if str(one.get("id")) not in deleted]
         if not left:
             return
+        if len(deleted) + len(left) > most:
+            told = (
+                f"a conversation with more than {most:,} items, of a run that can't have so many"
+            )
+            raise failures.from_unreadable_reply(PROVIDER, error=UnacceptableResponse(told))
         for name in left:
             await connection.delete(client, f"{path}/items/{_encode(name)}")
         deleted.update(left)

@@ -4,7 +4,9 @@ import pytest
 from temporalio.client import Client, WorkflowHandle
 
 from holdfast import Agent, App, worker
+from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import Strategy
 from holdfast.contracts.run import TASK_QUEUE, WORKFLOW_TYPE, RunResult
 from tests.adapters.dialects import DIALECTS
@@ -118,3 +120,13 @@ async def test_a_provider_that_is_out_of_reach_is_told_on_one_line(
     assert "openai" in refused.err
     assert DIALECTS["openai"].key not in refused.err
     assert len(rules(provider).responses) == 2
+
+
+async def test_a_conversation_without_end_is_given_up(provider: ProviderServer) -> None:
+    """One turn leaves no thousand items: a server that lists more may go on for ever."""
+    made_up: list[JsonObject] = [{"id": f"item_{number}"} for number in range(1_050)]
+    rules(provider).conversations["conv_1"] = made_up
+    with pytest.raises(ModelUnavailable, match="more than 1,000 items"):
+        await OpenAIAdapter().forget(({"conversation_id": "conv_1"},))
+
+    assert len(rules(provider).conversations["conv_1"]) == 50
