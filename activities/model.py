@@ -24,7 +24,7 @@ from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.decisions import DEFAULT_TENANT
-from holdfast.contracts.errors import ModelError, ModelNotHere, ModelUnavailable
+from holdfast.contracts.errors import ModelError, ModelNotHere, ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
 from holdfast.contracts.usage import Attempts
 from holdfast.run import context
@@ -70,7 +70,7 @@ class ModelActivities:
             began = time.monotonic()
             try:
                 async with self._hear(call, request, heartbeater) as heard:
-                    reply = await self._reply(call, heard)
+                    reply = await self._reply(call, heard, failed=heartbeater.attempts.failed)
             except ModelNotHere as error:
                 raise build_hand_back(str(error)) from None
             except ModelError as error:
@@ -97,10 +97,12 @@ class ModelActivities:
         async with heartbeater.tell_live(GrowingText(self._redactor), call.turn) as on_text:
             yield replace(request, on_text=on_text)
 
-    async def _reply(self, call: ModelCall, request: ModelRequest) -> ModelReply:
+    async def _reply(self, call: ModelCall, request: ModelRequest, *, failed: int) -> ModelReply:
         adapter = self._adapter(call.model)
         late = f"{adapter.provider} did not reply in time: wait, or use another model"
-        async with time_limit(ModelUnavailable(late, kind="timeout")):
+        # A server that sends a ping now and then would have all attempts take all of their time.
+        kind = ModelRejected if failed else ModelUnavailable
+        async with time_limit(kind(late, kind="timeout")):
             reply = await adapter.respond(request)
         if reply.provider_state is not None:
             state = adapter.merge_state(request.provider_state, reply.provider_state)

@@ -1,5 +1,7 @@
 """What `call_model` makes of a call: which part is shown, words alone, and how long it waits."""
 
+import asyncio
+import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -19,7 +21,7 @@ from holdfast.adapters.scripted import Reply, ScriptedAdapter, ScriptTurn, call,
 from holdfast.contracts.bounds import MAX_REPLY_BYTES
 from holdfast.contracts.decisions import DEFAULT_TENANT
 from holdfast.contracts.errors import ModelUnavailable
-from holdfast.contracts.model import ModelCall, ModelReply, Prefix
+from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest, Prefix
 from holdfast.contracts.transcript import (
     ItemRange,
     Part,
@@ -270,6 +272,37 @@ async def test_without_a_wait_patience_says_nothing(provider: ProviderServer) ->
 
     assert (error.type, error.non_retryable) == ("unavailable", False)
     assert "nobody waits" not in error.message
+
+
+class Endless(ScriptedAdapter):
+    """A model whose server goes on sending what is no part of a reply."""
+
+    async def respond(self, request: ModelRequest) -> ModelReply:
+        await asyncio.Event().wait()
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(("failed", "for_good"), [(0, False), (1, True)])
+async def test_who_takes_all_of_the_time_again_leaves_it_to_the_next_model(
+    failed: int, *, for_good: bool
+) -> None:
+    """An attempt has its time, whatever keeps it alive; a second one that runs out is the last."""
+    adapter = Endless({})
+    activities = ModelActivities(
+        {adapter.provider: adapter}, Transcripts(Reader()), {}, Redactor(frozenset[str])
+    )
+    environment = in_run("run-1")
+    environment.info = dataclasses.replace(
+        environment.info,
+        attempt=failed + 1,
+        start_to_close_timeout=timedelta(milliseconds=1_010),
+        heartbeat_timeout=timedelta(seconds=1),
+        heartbeat_details=[Attempts(failed=failed).model_dump(mode="json")],
+    )
+    with pytest.raises(ApplicationError) as raised:
+        await environment.run(activities.call_model, a_model_call())
+
+    assert (raised.value.type, raised.value.non_retryable) == ("timeout", for_good)
 
 
 async def test_what_an_impatient_call_used_is_told() -> None:
