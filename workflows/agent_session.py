@@ -24,10 +24,17 @@ from holdfast.workflows.views import PageQuery, read_query
 class AgentSession(RunHandlers):
     """A run that goes on: its id is that of the session."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._opening = True
+
     @workflow.run
     async def run(self, *arguments: JsonValue) -> SessionResult:
         """Answer messages until the session is closed."""
-        await open_session(self._run, arguments)
+        try:
+            await open_session(self._run, arguments)
+        finally:
+            self._opening = False
         await self._loop.run()
         result = build_session_result(self._run.state, archived=self._loop.archived)
         log_event("session.closed", self._run.state, messages=result.messages)
@@ -36,7 +43,8 @@ class AgentSession(RunHandlers):
     @workflow.query
     def outcome(self, *given: JsonValue) -> OutcomeReport:
         """Say where the work on a message stands, and what it came to."""
-        return views.outcome(self._run.state, read_query("outcome", views.OutcomeQuery, given))
+        asked, unheard = read_query("outcome", views.OutcomeQuery, given), self._inbox.unheard
+        return views.outcome(self._run.state, asked, unheard, opening=self._opening)
 
     @workflow.query
     def conversation(self, *page: JsonValue) -> ConversationPage:

@@ -127,11 +127,15 @@ async def test_an_archive_that_stays_away_is_not_waited_for_without_end(
     talk = talks.talk(tenant="acme")
     async with talks.working(scripted(echo)):
         await talk.say("m-1", "one")
+        asked = [await talk.ask("outcome", {"message_id": name}) for name in ("m-0", "m-1")]
         await skipping_runs.pass_time(2 * 3600)
         await talk.closed()
         with pytest.raises(WorkflowFailureError) as refused:
             await talk.handle.result()
+        asked.append(await talk.ask("outcome", {"message_id": "m-1"}))
         [history] = await fetch(skipping_runs.client, talk.id)
 
+    # Until it is open nobody knows what was said to it before, nor has read what was said now.
+    assert [one["state"] for one in asked] == ["queued", "queued", "unknown"]
     assert "the archive can't be used: Not a directory" in str(refused.value.cause)
     assert len(history.events) < 500

@@ -147,3 +147,19 @@ def test_of_a_flood_no_more_is_read_than_may_wait() -> None:
     assert len(messages.require_session(views.take_unheard(talk(), few, NOW)).waiting) == 200
     work = count_calls(lambda: views.take_unheard(talk(), few, NOW))
     assert count_calls(lambda: views.take_unheard(talk(), many, NOW)) == work
+
+
+def test_what_has_come_and_nobody_has_read_is_queued() -> None:
+    """Who took it for lost would say it again under another id, and twice; others are unknown."""
+    # BY-42
+    come = [
+        InboundMessage(name, [RawValue(Payload(data=a_message("m-1").model_dump_json().encode()))])
+        for name in ("message", "steer")
+    ]
+    state, asked = talk(), [views.OutcomeQuery(message_id=name) for name in ("m-1", "m-2")]
+
+    assert [
+        views.outcome(state, one, unheard, opening=opening).state
+        for unheard, opening in ((come[:1], False), (come[1:], False), ([], True))
+        for one in asked
+    ] == ["queued", "unknown", "unknown", "unknown", "queued", "queued"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import islice
 
 from temporalio.exceptions import ApplicationError
 
@@ -29,12 +30,32 @@ class OutcomeQuery(Inbound):
     message_id: str
 
 
-def outcome(state: RunState, query: OutcomeQuery) -> OutcomeReport:
-    """Answer the query `outcome`."""
-    return OutcomeReport(
-        state=messages.find_message_state(state, query.message_id),
-        result=messages.find_result(state, query.message_id),
+def outcome(
+    state: RunState, query: OutcomeQuery, unheard: Iterable[InboundMessage], *, opening: bool
+) -> OutcomeReport:
+    """
+    Answer the query `outcome`.
+
+    What is unknown is lost for whoever asks. So what has come and nobody has read is queued, and
+    while the session is *opening*, and doesn't know what it was told before, so is whatever is
+    asked about.
+    """
+    stands = messages.find_message_state(state, query.message_id)
+    if stands == "unknown" and (
+        opening or (_has_begun(state) and query.message_id in _list_unheard(unheard))
+    ):
+        stands = "queued"
+    return OutcomeReport(state=stands, result=messages.find_result(state, query.message_id))
+
+
+def _list_unheard(unheard: Iterable[InboundMessage]) -> set[str]:
+    """Return the ids of messages that have come, of as many as may wait."""
+    come = (one for one in unheard if one.signal == "message")
+    read = (
+        inbound.read(one.signal, one.payloads, inbound.SESSION_SIGNALS)
+        for one in islice(come, MAX_WAITING_MESSAGES)
     )
+    return {said.message_id for said in read if isinstance(said, MessageSignal)}
 
 
 def conversation(state: RunState, query: PageQuery) -> ConversationPage:
@@ -107,6 +128,10 @@ def take_unheard(state: RunState, unheard: Iterable[InboundMessage], now: dateti
     return state
 
 
+def _has_begun(state: RunState) -> bool:
+    return bool(state.agent.prefix_digest)  # else its agent was never opened
+
+
 def _require_begun(state: RunState) -> None:
-    if not state.agent.prefix_digest:  # its agent was never opened
+    if not _has_begun(state):
         raise ApplicationError("this session never began")
