@@ -204,7 +204,7 @@ def build_activities(
         around.archive, around.earlier_sessions, has_codec=around.has_codec
     )
     kept = FileArtifacts(found.home / "artifacts")
-    place = WorkerExecutor(around.secrets.give, kept, around.own_files)
+    place = WorkerExecutor(around.secrets.give, kept, around.own_files, app.policy.file)
     tools = _build_tools(app, found, around, place, policy.authorize)
     guarding = GuardrailActivities(app.guardrails(), around.holders, around.redactor, app.name)
     return [

@@ -1,5 +1,6 @@
 """Policy files, read from disk."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from holdfast.contracts.errors import AppError
@@ -22,7 +23,8 @@ def load_policy(path: str | Path, name: str = "") -> Policy:
 def load_source(path: str | Path, name: str = "") -> PolicySource:
     """Read a policy file, and keep what stands where in it."""
     file, name = Path(path), name or str(path)
-    return parse_source(read_text(file, name), name, file.absolute().parent)
+    source = parse_source(read_text(file, name), name, file.absolute().parent)
+    return source._replace(policy=replace(source.policy, file=file.absolute()))
 
 
 def load_authorities(policy: Policy) -> tuple[Authority, ...]:

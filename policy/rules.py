@@ -125,8 +125,9 @@ class Policy:
     Rules in their order, with the groups and issuers that approvals are judged by.
 
     `digest` names the document that it was read from. `folder` is where that lies: names of files
-    in it are relative to it. `signals` are those that take a signature, and by whom. `authorities`
-    is the file of those that rules rest on; it is read when something is decided.
+    in it are relative to it; `file` is the document itself, where it is one. `signals` are those
+    that take a signature, and by whom. `authorities` is the file of those that rules rest on; it
+    is read when something is decided.
     """
 
     digest: str = ""
@@ -134,6 +135,7 @@ class Policy:
     issuers: tuple[Issuer, ...] = ()
     rules: tuple[PolicyRule, ...] = ()
     folder: Path | None = None
+    file: Path | None = None
     signals: Mapping[SignedSignal, Requirement] = field(
         default_factory=lambda: MappingProxyType({})
     )

@@ -2,9 +2,12 @@
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable, Sequence
+import sys
+import sysconfig
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, Protocol, TypeVar, cast
@@ -33,6 +36,8 @@ PATIENCE = 2.0
 
 # More would only divide the same time, of one interpreter.
 _READERS = FairThreads(2, "read-arguments")
+
+_MODULE_SUFFIXES = frozenset({*all_suffixes(), ".pth"})
 
 _TURN_SECONDS = 30.0
 """So long a call waits for others whose arguments are read; nothing has begun by then."""
@@ -97,8 +102,9 @@ class WorkerExecutor:
     """
     The worker itself, and processes forked from it: no place for what needs the sandbox.
 
-    *own* are files and folders that the worker itself goes by: no path of a call leads there.
-    Where nobody can say that within so many seconds of *patience*, the call doesn't begin.
+    *own* are files and folders that the worker itself goes by: no path of a call leads there. Nor
+    does one lead a call that changes something to what counts from the next start on, the *policy*
+    and code. Where nobody can say that within so many seconds of *patience*, none begins.
     """
 
     def __init__(
@@ -106,11 +112,13 @@ class WorkerExecutor:
         secret: SecretSource,
         artifacts: ArtifactStore,
         own: Sequence[Path] = (),
+        policy: Path | None = None,
         patience: float = PATIENCE,
     ) -> None:
         self._secret = secret
         self._artifacts = artifacts
         self._own = tuple(map(OwnFile, own))
+        self._unchanging = (*self._own, *map(OwnFile, [policy] if policy else []))
         self._patience = patience
         self._threads = FairThreads(4, "paths")
 
@@ -133,7 +141,11 @@ class WorkerExecutor:
             return
         read = partial(tool.values, invocation.arguments)
         named = str((await read_arguments(invocation, read)).get(scope.argument))
-        look = partial(_deny_outside_workspace, scope.argument, named, self._own, self._patience)
+        changes = not tool.contract.changes_nothing
+        own = self._unchanging if changes else self._own
+        look = partial(
+            _deny_outside_workspace, scope.argument, named, own, self._patience, changes=changes
+        )
         try:
             async with asyncio.timeout(5 * self._patience):
                 await self._threads.run(invocation.run_id, look)
@@ -145,14 +157,24 @@ class WorkerExecutor:
             ) from None
 
 
+def _list_code_places(suffix: str) -> Iterator[str]:
+    """Yield where this Python, its libraries and programs lie; and where modules do, for one."""
+    places = sysconfig.get_paths()
+    yield from (places[name] for name in ("stdlib", "purelib", "platlib", "scripts"))
+    yield from (sys.executable, f"{sys.prefix}/pyvenv.cfg")
+    if suffix in _MODULE_SUFFIXES:
+        yield from sys.path
+
+
 def _deny_outside_workspace(
-    argument: str, named: str, own: Sequence[OwnFile], patience: float
+    argument: str, named: str, own: Sequence[OwnFile], patience: float, *, changes: bool
 ) -> None:
     """
     Raise ToolDenied where a path leads through links out of the worker's working directory.
 
     That is the workspace of a tool that has no sandbox around it; the policy knows words alone.
-    What is the worker's *own* is outside as well, wherever it lies. A disk may keep this waiting.
+    What is the worker's *own* is outside as well, wherever it lies, and for who *changes* it so is
+    what Python would run. A disk may keep this waiting.
     """
     workspace = Path.cwd().resolve()
     place = (workspace / named).resolve()
@@ -162,6 +184,8 @@ def _deny_outside_workspace(
             ("use a path without links",),
         )
     own_files = {one.find(patience).file for one in own}
+    if changes:
+        own_files.update(map(_find_file, map(Path, _list_code_places(place.suffix.lower()))))
     if not own_files.isdisjoint(map(_find_file, (place, *place.parents))):
         raise ToolDenied(
             f"{argument} {named[:500]!r} leads to what the worker itself goes by",

@@ -1,6 +1,7 @@
 """Attacks on what the worker itself goes by, through tools whose workspace is its own folder."""
 
 import json
+import sysconfig
 from pathlib import Path
 from time import process_time
 
@@ -129,6 +130,72 @@ async def test_no_path_leads_to_what_the_worker_goes_by(
     await place.run(save, beside, lambda _: None, admitted)
     assert (tmp_path / "other" / "new").exists()
     assert keys.read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "policy.yaml",
+        "to-policy",
+        "shop.py",
+        "PLUGIN.PY",
+        "new/__pycache__/shop.cpython-311.pyc",
+        "asyncio.so",
+        "modules/more.pth",
+    ],
+)
+async def test_no_path_leads_to_what_counts_from_the_next_start_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """The policy, and code that Python finds here, also in the place of what lies elsewhere."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\n")
+    (tmp_path / "to-policy").symlink_to(policy)
+    for folder in ("modules", "new/__pycache__", "notes"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"), policy=policy)
+
+    with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+        await place.run(save, an_invocation(arguments={"path": path}), lambda _: None, admitted)
+
+    assert policy.read_text() == "version: 1\n"
+    beside = an_invocation(arguments={"path": "notes/policy.yaml"})
+    await place.run(save, beside, lambda _: None, admitted)
+    shown = an_invocation(arguments={"path": "policy.yaml"})
+    assert await place.run(look_into, shown, lambda _: None, admitted) == b'"version: 1\\n"'
+
+
+@pytest.mark.parametrize("name", ["purelib", "scripts"])
+async def test_no_path_leads_to_libraries_and_programs_of_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A whole environment may lie in the working directory: whatever a file in it is called."""
+    library = Path(sysconfig.get_path(name))
+    monkeypatch.chdir(library.parent)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"))
+    asked = an_invocation(arguments={"path": f"{library.name}/no such folder/authorities.pem"})
+
+    with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+        await place.run(save, asked, lambda _: None, admitted)
+
+
+async def test_no_tool_writes_the_policy(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that is started again would decide by what a model wrote."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.yaml").write_text("version: 1\n")
+    agent = Agent(name="it", instructions="Do.", models=["scripted:it"], tools=[save])
+    script = [call("save", path="policy.yaml", text="version: 1\nrules: []\n"), told]
+    async with runs.working(App(agents=[agent], scripts={"it": script}, policy="policy.yaml")):
+        run = await runs.start("it")
+        await run.result()
+        saved = await run.failure()
+
+    assert "leads to what the worker itself goes by" in saved.reason
+    assert (tmp_path / "policy.yaml").read_text() == "version: 1\n"
 
 
 async def test_no_path_is_long_to_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
