@@ -1,9 +1,23 @@
-"""How executions stand, also in a status that the SDK lacks, and how the server lists them."""
+"""
+How executions stand, also in a status that the SDK lacks, and how the server lists them.
 
+And how what happened in one is read, where the SDK would ask for ten seconds in vain.
+"""
+
+from collections.abc import AsyncGenerator
 from functools import cache
 
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import WorkflowExecutionStatus as ServerStatus
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryResponse,
+)
 from temporalio.client import Client, WorkflowExecutionAsyncIterator, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from holdfast.contracts.errors import HoldfastError
 
 _PREFIX = "WORKFLOW_EXECUTION_STATUS_"
 
@@ -72,3 +86,48 @@ def is_open(status: WorkflowExecutionStatus | None) -> bool:
 def list_executions(client: Client, query: str) -> WorkflowExecutionAsyncIterator:
     """Have the server list executions, in pages that can be read whatever memos they have."""
     return client.list_workflows(query, page_size=PAGE_SIZE)
+
+
+_TOO_DEEP = "recursion limit reached"
+"""What the SDK says of an event that has more in each other than it reads, as 97 causes are."""
+
+
+class UnreadableHistory(HoldfastError):
+    """An execution has an event that no client reads, and no worker: they never will."""
+
+
+async def read_events(
+    client: Client, run_id: str, execution: str = "", *, first: int = 0
+) -> AsyncGenerator[HistoryEvent]:
+    """
+    Yield what happened in an execution, or in the latest; of the *first* page so many events.
+
+    Raises RPCError, and UnreadableHistory at once where the SDK would ask again and again.
+    """
+    request = GetWorkflowExecutionHistoryRequest(
+        namespace=client.namespace,
+        execution=WorkflowExecution(workflow_id=run_id, run_id=execution),
+        maximum_page_size=first,
+    )
+    while True:
+        page = await _read_page(client, request)
+        for event in page.history.events:
+            yield event
+        if not page.next_page_token:
+            return
+        request.next_page_token, request.maximum_page_size = page.next_page_token, 0
+
+
+async def _read_page(
+    client: Client, request: GetWorkflowExecutionHistoryRequest
+) -> GetWorkflowExecutionHistoryResponse:
+    ask = client.workflow_service.get_workflow_execution_history
+    try:
+        return await ask(request)
+    except RPCError as error:
+        if _TOO_DEEP in error.message:
+            raise UnreadableHistory(
+                f"run {request.execution.workflow_id!r} has an event that nobody can read: it has "
+                "more causes in each other than any client takes"
+            ) from None
+    return await ask(request, retry=True)

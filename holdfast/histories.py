@@ -17,6 +17,7 @@ from temporalio.client import Client, WorkflowHistory
 from temporalio.converter import PayloadCodec
 from temporalio.service import RPCError, RPCStatusCode
 
+from holdfast.activities.statuses import read_events
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import escape_invisible_json
@@ -176,16 +177,17 @@ async def _fetch_start(
     client: Client, run_id: str, execution: str
 ) -> WorkflowExecutionStartedEventAttributes:
     """Return how an execution started, and nothing else of its history."""
-    handle = client.get_workflow_handle(run_id, run_id=execution)
-    event = await anext(handle.fetch_history_events(page_size=1))
+    event = await anext(read_events(client, run_id, execution, first=1))
     return event.workflow_execution_started_event_attributes
 
 
 async def _fetch(
     client: Client, run_id: str, execution: str | None, room: Room | None = None
 ) -> WorkflowHistory:
-    handle = client.get_workflow_handle(run_id, run_id=execution)
-    events = [await _read_event(client, event) async for event in handle.fetch_history_events()]
+    events = [
+        await _read_event(client, event)
+        async for event in read_events(client, run_id, execution or "")
+    ]
     found = WorkflowHistory(run_id, events)
     if room is not None:
         room.take(found)

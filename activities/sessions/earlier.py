@@ -21,7 +21,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import Execution
 from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
-from holdfast.activities.statuses import OVER, is_open, list_executions
+from holdfast.activities.statuses import (
+    OVER,
+    UnreadableHistory,
+    is_open,
+    list_executions,
+    read_events,
+)
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.sessions.archive import NOT_PROVEN, OPENED, ArchivedSession
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
@@ -255,8 +261,21 @@ async def describe_execution(client: Client, execution: Execution) -> WorkflowEx
 
 async def has_begun(client: Client, execution: Execution) -> bool:
     """Whether a worker ever took it: of any other nobody can say how it was left."""
-    handle = client.get_workflow_handle(execution.run_id, run_id=execution.id)
-    async for event in handle.fetch_history_events():
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-            return True
+    if not await can_begin(client, execution):
+        return False
+    try:
+        async for event in read_events(client, execution.run_id, execution.id):
+            if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+                return True
+    except UnreadableHistory:
+        return True  # it may have: who can read how it started may have taken it
     return False
+
+
+async def can_begin(client: Client, execution: Execution) -> bool:
+    """Whether anybody can read how it started: if not no worker ever takes it."""
+    try:
+        await anext(read_events(client, execution.run_id, execution.id, first=1))
+    except UnreadableHistory:
+        return False
+    return True

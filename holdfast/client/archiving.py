@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast import histories
 from holdfast.activities.sessions.archive import Archive
-from holdfast.activities.statuses import IS_OVER, list_executions
+from holdfast.activities.statuses import IS_OVER, UnreadableHistory, list_executions
 from holdfast.client.spans import join_spans
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE
@@ -55,6 +55,7 @@ _UNREADABLE = (
     TypeError,
     AssertionError,
     RecursionError,
+    UnreadableHistory,
 )
 """What reading a history may raise that no run of ours has written: no other waits for it."""
 
@@ -156,6 +157,9 @@ class ArchiveSweep:
         except histories.HistoriesTooLarge as error:
             log.warning("archive.no_trace", run=execution.id, reason=str(error))
             await self._write_in_pieces(execution, whole)
+            return
+        except UnreadableHistory as error:
+            log.warning("archive.no_history", run=execution.id, reason=str(error))
             return
         if not found:
             return

@@ -14,7 +14,15 @@ from temporalio.client import (
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.statuses import IS_OPEN, IS_OVER, PAUSED, can_be_sought, list_executions
+from holdfast.activities.statuses import (
+    IS_OPEN,
+    IS_OVER,
+    PAUSED,
+    UnreadableHistory,
+    can_be_sought,
+    list_executions,
+    read_events,
+)
 from holdfast.client.rpc_errors import read_answer
 from holdfast.contracts.base import Contract
 from holdfast.contracts.errors import HoldfastError, NoWorker
@@ -306,9 +314,10 @@ async def _read_result(client: Client, execution: WorkflowExecution) -> RunResul
 
 async def _read_input(client: Client, execution: WorkflowExecution) -> RunInput | None:
     """Return what a run was started with, which no worker needs to have read; null if unfit."""
-    handle = client.get_workflow_handle(execution.id, run_id=execution.run_id)
     codec = client.data_converter.payload_codec
-    async for event in handle.fetch_history_events(page_size=1):
-        payloads = [*event.workflow_execution_started_event_attributes.input.payloads]
-        return decode(await codec.decode(payloads) if codec else payloads, RunInput)
-    return None
+    try:
+        event = await anext(read_events(client, execution.id, execution.run_id, first=1))
+    except UnreadableHistory:
+        return None
+    payloads = [*event.workflow_execution_started_event_attributes.input.payloads]
+    return decode(await codec.decode(payloads) if codec else payloads, RunInput)

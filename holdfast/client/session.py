@@ -20,8 +20,13 @@ from temporalio.common import RawValue, WorkflowIDConflictPolicy
 from temporalio.service import RPCError
 
 from holdfast.activities.callers import Execution
-from holdfast.activities.sessions.earlier import NEVER_BEGAN, describe_execution, has_begun
-from holdfast.activities.statuses import list_executions
+from holdfast.activities.sessions.earlier import (
+    NEVER_BEGAN,
+    TemporalEarlierSessions,
+    can_begin,
+    describe_execution,
+    has_begun,
+)
 from holdfast.client.messages import build
 from holdfast.client.rpc_errors import (
     RPC_TIMEOUT,
@@ -265,14 +270,8 @@ async def find_begun(client: Client, session_id: str) -> AsyncGenerator[BegunSes
     """
     latest = await describe(client, session_id)
     is_open = not latest.HasField("close_time")
-    query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
-    found = [
-        (one.start_time, one.run_id)
-        async for one in list_executions(client, query)
-        if one.run_id != latest.execution.run_id
-        and one.status is not WorkflowExecutionStatus.FAILED
-    ]
-    earlier = [execution for _, execution in sorted(found, reverse=True)]
+    known = await TemporalEarlierSessions(client).find(session_id, latest.execution.run_id, None)
+    earlier = [execution.id for execution in known]
     if latest.type.name == SESSION_WORKFLOW_TYPE:
         earlier.insert(0, latest.execution.run_id)
     for execution in earlier:
@@ -280,10 +279,9 @@ async def find_begun(client: Client, session_id: str) -> AsyncGenerator[BegunSes
             report = await ask(client, (session_id, execution), "session", SessionReport)
         except NoWorker as error:
             opens = is_open and execution == latest.execution.run_id
-            begun = NEVER_BEGAN not in str(error) and await has_begun(
-                client, Execution(session_id, execution)
-            )
-            if opens or begun:
+            named = Execution(session_id, execution)
+            begun = NEVER_BEGAN not in str(error) and await has_begun(client, named)
+            if begun or (opens and await can_begin(client, named)):
                 raise
             continue
         yield BegunSession(execution, report)

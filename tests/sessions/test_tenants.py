@@ -10,7 +10,7 @@ from holdfast.client import Holdfast, Session
 from holdfast.contracts.sessions.messages import MessageSignal
 from holdfast.run.sessions.messages import accept_message
 from tests.builders import NOW, a_session, a_state
-from tests.holdfast.unreadable import start_unreadable
+from tests.holdfast.unreadable import start_too_deep, start_unreadable
 from tests.sample import scripted
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talks
@@ -57,7 +57,9 @@ async def _refuses(way: str, session: Session) -> str:
         return "" if known else f"{way}: {error}"
 
 
-@pytest.mark.parametrize("kind", ["refused", "another workflow", "never taken", "unreadable"])
+@pytest.mark.parametrize(
+    "kind", ["refused", "another workflow", "never taken", "unreadable", "too deep"]
+)
 async def test_what_has_the_id_of_a_session_hides_nothing_of_it(talks: Talks, kind: str) -> None:
     """Its own tenant reads what was said and what it came to, and goes on."""
     # SE-02
@@ -88,6 +90,8 @@ async def _take_id(kind: str, own: Session, talks: Talks) -> None:
         return
     if kind == "unreadable":
         await start_unreadable(client, own.id, "AgentSession")
+    elif kind == "too deep":
+        await start_too_deep(client, own.id, "AgentSession", f"{queue}-nobody")
     else:
         name = "AgentRun" if kind == "another workflow" else "AgentSession"
         brief = {"agent": "it", "tenant": "evil"}
