@@ -25,7 +25,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import Execution, build_start_refusal, find_calling_execution
-from holdfast.activities.statuses import is_open
+from holdfast.activities.statuses import UnreadableHistory, is_open, read_events
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.delegation.carryover import Carryover
@@ -173,7 +173,10 @@ class TemporalEarlierRuns:
         found = await self._describe(name)
         if found is None:
             raise build_start_refusal(_describe_none(name, tenant))
-        execution = await find_taken_execution(self._client, Execution(name, found.run_id))
+        try:
+            execution = await find_taken_execution(self._client, Execution(name, found.run_id))
+        except UnreadableHistory:
+            raise build_start_refusal(_describe_none(name, tenant)) from None
         # Before anything else: what is told of a turn that there isn't is told to no other tenant.
         if await self._ask_tenant(execution, tenant) not in {tenant, None}:
             raise build_start_refusal(_describe_none(name, tenant))
@@ -293,10 +296,11 @@ async def find_taken_execution(client: Client, execution: Execution) -> Executio
     """
     Return the execution that a worker took: one that none has knows no more than that before it.
 
-    It is over before it began, where a run was ended just when it went on in it.
+    It is over before it began, where a run was ended just when it went on in it. Raises
+    UnreadableHistory where no worker could take it.
     """
-    handle, before = client.get_workflow_handle(execution.run_id, run_id=execution.id), ""
-    async for event in handle.fetch_history_events(page_size=10):
+    before = ""
+    async for event in read_events(client, execution.run_id, execution.id, first=10):
         began = event.workflow_execution_started_event_attributes
         before = before or began.continued_execution_run_id
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:

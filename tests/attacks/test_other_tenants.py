@@ -7,6 +7,7 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.runs import TemporalEarlierRuns
 from holdfast.contracts.control import RetryOf
+from tests.holdfast.unreadable import start_too_deep
 from tests.running import Runs
 from tests.sample import scripted
 from tests.silence import Silent
@@ -67,3 +68,13 @@ async def test_a_run_that_nobody_works_for_is_not_waited_for(runs: Runs) -> None
     await theirs.handle.terminate()
 
     assert waiting.asked == []
+
+
+async def test_a_run_that_nobody_can_read_is_not_waited_for(runs: Runs) -> None:
+    """Its start is as deep as a client can write it: that there is one isn't told either."""
+    name = f"deep-{runs.queue}"
+    await start_too_deep(runs.client, name, "AgentRun", runs.queue)
+    told = await ask_for(runs, name)
+    await runs.client.get_workflow_handle(name).terminate()
+
+    assert told == NONE.format(name=name)

@@ -1,6 +1,6 @@
 """What is asked of runs that are over, as the SDK's client of a server in memory."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar, cast
@@ -12,6 +12,8 @@ from temporalio.api.taskqueue.v1 import PollerInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
     DescribeTaskQueueResponse,
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryResponse,
     GetWorkflowExecutionHistoryReverseRequest,
     GetWorkflowExecutionHistoryReverseResponse,
 )
@@ -62,17 +64,6 @@ class _Handle:
             task_queue=found.beginning.queue,
         )
 
-    async def fetch_history_events(self, *, page_size: int) -> AsyncGenerator[HistoryEvent]:
-        """Yield how an execution began, and whether a worker took it: no more is asked for."""
-        assert page_size > 0
-        found = _find(self.server, self.workflow_id, self.run_id)
-        began = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED)
-        before = found.beginning.init.continued_from_execution_run_id
-        began.workflow_execution_started_event_attributes.continued_execution_run_id = before
-        yield began
-        if found.tasks.records:
-            yield HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
-
     async def query(
         self,
         name: str,
@@ -110,6 +101,22 @@ class _MemoryClient:
         """Say whether a worker is there for a queue."""
         works = self._server.workers.find(request.task_queue.name) is not None
         return DescribeTaskQueueResponse(pollers=[PollerInfo()] if works else [])
+
+    async def get_workflow_execution_history(
+        self, request: GetWorkflowExecutionHistoryRequest
+    ) -> GetWorkflowExecutionHistoryResponse:
+        """Say how an execution began, and whether a worker took it: no more is asked for."""
+        named = request.execution
+        found = _find(self._server, named.workflow_id, named.run_id)
+        began = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED)
+        before = found.beginning.init.continued_from_execution_run_id
+        began.workflow_execution_started_event_attributes.continued_execution_run_id = before
+        answer = GetWorkflowExecutionHistoryResponse()
+        answer.history.events.append(began)
+        if found.tasks.records:
+            taken = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
+            answer.history.events.append(taken)
+        return answer
 
     async def get_workflow_execution_history_reverse(
         self, request: GetWorkflowExecutionHistoryReverseRequest
