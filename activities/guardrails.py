@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
+from typing import NamedTuple, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -22,7 +23,6 @@ from holdfast.contracts.guardrails import (
     GuardrailVerdicts,
     RunGuardrails,
     Subject,
-    SubjectKind,
     quotes_answer,
 )
 from holdfast.contracts.texts import clip_chars, cut_with_note
@@ -46,6 +46,9 @@ _LONG_BYTES = 5_000
 
 # To compare a reason with an answer of half a megabyte takes a third of a second.
 _QUOTES = FairThreads(1, "quotes")
+
+
+Told = TypeVar("Told")
 
 
 class GuardrailActivities:
@@ -123,13 +126,12 @@ class GuardrailActivities:
         asked: RunGuardrails,
         context: GuardrailContext,
     ) -> GuardrailVerdict:
-        with _ErrorTranslation(name, subject, asked.unreleased):
+        async with _ErrorTranslation(name, subject, asked):
             result = _require_result(await function(subject, context))
         await asyncio.sleep(0)  # other runs' heartbeats: of a long answer each verdict takes long
-        tell = partial(self._tell, name, result, subject, asked)
-        if bounds.size(subject) <= _LONG_BYTES:
-            return tell()
-        return await _QUOTES.run(asked.tenant, tell)
+        return await _look_for_quotes(
+            subject, asked.tenant, partial(self._tell, name, result, subject, asked)
+        )
 
     def _tell(
         self, name: str, result: GuardrailResult, subject: Subject, asked: RunGuardrails
@@ -191,6 +193,20 @@ def _require_result(result: object) -> GuardrailResult:
     )
 
 
+async def _look_for_quotes(subject: Subject, tenant: str, look: Callable[[], Told]) -> Told:
+    """Do what holds words against a subject: beside the loop of all runs, where that is long."""
+    if bounds.size(subject) <= _LONG_BYTES:
+        return look()
+    return await _QUOTES.run(tenant, look)
+
+
+class _Undecided(NamedTuple):
+    """Why a guardrail can't decide, and whether the error that says so is told with its stack."""
+
+    why: str
+    hidden: bool
+
+
 class _ErrorTranslation:
     """
     Whatever a guardrail raises says that it can't decide.
@@ -199,26 +215,31 @@ class _ErrorTranslation:
     are no part of it.
     """
 
-    def __init__(self, name: str, subject: Subject, unreleased: Collection[SubjectKind]) -> None:
-        self._name, self._subject, self._unreleased = name, subject, unreleased
+    def __init__(self, name: str, subject: Subject, asked: RunGuardrails) -> None:
+        self._name, self._subject = name, subject
+        self._tenant, self._unreleased = asked.tenant, asked.unreleased
 
-    def __enter__(self) -> None: ...
+    async def __aenter__(self) -> None: ...
 
-    def __exit__(
+    async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         _: TracebackType | None,
     ) -> None:
         if isinstance(error, Exception):
-            said = safe_str(error) or type(error).__name__
-            quoting = self._quotes(said)
-            why = f"{type(error).__name__}, which quotes the answer" if quoting else said
-            # The worker's log has the stack, and with it whatever led to this error.
-            hidden = quoting or self._stack_quotes(error)
+            look = partial(self._explain, error)
+            found = await _look_for_quotes(self._subject, self._tenant, look)
             raise ApplicationError(
-                f"guardrail {self._name!r} can't decide: {why}", type=FAILED
-            ) from (None if hidden else error)
+                f"guardrail {self._name!r} can't decide: {found.why}", type=FAILED
+            ) from (None if found.hidden else error)
+
+    def _explain(self, error: Exception) -> _Undecided:
+        said = safe_str(error) or type(error).__name__
+        quoting = self._quotes(said)
+        why = f"{type(error).__name__}, which quotes the answer" if quoting else said
+        # The worker's log has the stack, and with it whatever led to this error.
+        return _Undecided(why, quoting or self._stack_quotes(error))
 
     def _stack_quotes(self, error: Exception) -> bool:
         """Whether the stack of an error has words of an answer; one that can't be told may."""

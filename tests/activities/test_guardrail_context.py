@@ -4,6 +4,7 @@ import asyncio
 from threading import get_ident
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.guardrails import GuardrailActivities
 from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
@@ -60,6 +61,34 @@ async def test_other_runs_have_their_turn_between_two_verdicts() -> None:
     others.cancel()
 
     assert len(set(seen)) == len(subjects)
+
+
+class _Flaw(Exception):
+    """Knows in which threads somebody wanted to know what it says."""
+
+    threads: list[int]
+
+    def __str__(self) -> str:
+        self.threads.append(get_ident())
+        return "no"
+
+
+@pytest.mark.parametrize("length", [10, 20_000])
+async def test_what_is_raised_of_a_long_answer_is_told_beside_the_loop(length: int) -> None:
+    """It and its stack are held against all of it, as a reason is."""
+    flaw = _Flaw()
+    flaw.threads = []
+
+    @guardrail(layer="output")
+    async def failing(_subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        raise flaw
+
+    asked = asking(failing, subjects=(answer("\\n" * length),), unreleased=["answer"])
+    with pytest.raises(ApplicationError, match="can't decide"):
+        await in_run("run-1").run(activities([failing]).run, asked)
+
+    assert flaw.threads
+    assert (get_ident() in flaw.threads) is (length == 10)
 
 
 @pytest.mark.parametrize("length", [10, 20_000])
