@@ -361,10 +361,12 @@ class JudgeInput(Contract):
     whole requests, by id. `means` are there where a message wants to extend them. `sent` are the
     digests of the messages without their tokens, where any has one. `controls` are about no
     request; those of their tokens that are `used` count no more, and those that are `signed` take
-    a token by the policy that the run goes by, whatever this worker's says.
+    a token by the policy that the run goes by, whatever this worker's says. The `tenant` is left
+    out where it is the default one.
     """
 
     run_id: str
+    tenant: str = Field(default="", exclude_if=not_)
     execution: str
     app: str = Field(default="", exclude_if=not_)
     agent: str

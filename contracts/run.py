@@ -123,6 +123,11 @@ class RunMetadata(Contract):
         """Whether it runs no tool, and has its calls answered with what another run recorded."""
         return self.retry_of is not None and self.retry_of.dry
 
+    @property
+    def named_tenant(self) -> str:
+        """Its tenant, as activities are told it: nothing where it is the default one."""
+        return "" if self.tenant == DEFAULT_TENANT else self.tenant
+
 
 _LINEAGE = {"retry_of", "earlier_actors"}
 _GIVEN_FOR_A_RETRY = {"agent", "tenant", "actor", "budget", "models", "stream", *_LINEAGE}

@@ -12,7 +12,6 @@ from holdfast.contracts.calls import (
     ToolResult,
     idempotency_key,
 )
-from holdfast.contracts.decisions import DEFAULT_TENANT
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.model import ModelCall, ModelPurpose, ModelReply
 from holdfast.contracts.run import AgentSnapshot, RunInput, RunMetadata, RunResult
@@ -108,7 +107,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
     usage_left = budgets.usage_left(state.agent.budget, state.ledger)
     return ModelCall(
         run_id=state.run_id,
-        tenant="" if state.brief.tenant == DEFAULT_TENANT else state.brief.tenant,
+        tenant=state.brief.named_tenant,
         turn=state.turns_taken + 1,
         app=state.agent.app,
         model=model,

@@ -6,10 +6,11 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.approvals import JudgeInput, Verdict
 from holdfast.contracts.bounds import MAX_REFUSAL_REASONS, size
+from holdfast.contracts.decisions import DEFAULT_TENANT
 from holdfast.policy.approvals import judge
 from holdfast.policy.trust import Trust
 from holdfast.run.limits import budget_extension
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import TENANT, FairThreads
 from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.sharing.quota import TenantQuota
 from holdfast.tools.values.answers import after_answers
@@ -26,14 +27,16 @@ async def judge_messages(hearing: JudgeInput, trust: Trust) -> tuple[Verdict, ..
     Say which messages count, and why the others don't.
 
     Strangers send them, and to hold one answer against its schema takes a tenth of a second.
-    Raises ApplicationError where many large ones wait already.
+    Raises ApplicationError where many large ones of the tenant wait already.
     """
     look = partial(_judge, hearing, trust)
     if size(hearing.messages) <= MAX_INLINE_BYTES:
         return look()
-    with _PLACES.take("") as free:
+    tenant = hearing.tenant or DEFAULT_TENANT
+    TENANT.set(tenant)
+    with _PLACES.take(tenant) as free:
         if not free:
-            raise ApplicationError("this worker judges many large messages already")
+            raise ApplicationError("this worker judges many large messages of this tenant already")
         return await _JUDGES.run(hearing.run_id, look)
 
 

@@ -1,6 +1,7 @@
 """Runs without a server, driven as those on one are: plain JSON in, plain JSON out."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -31,6 +32,7 @@ from tests.histories import Story
 from tests.memory.clock import LoopThread
 from tests.memory.earlier import build_client
 from tests.memory.execution import Closed
+from tests.memory.instances import said
 from tests.memory.server import MemoryServer
 from tests.memory.surroundings import (
     MemoryDirectory,
@@ -94,6 +96,14 @@ class MemoryRun(AnyRun):
 
     async def parts(self) -> list[str]:
         return self._server.newest(self.id).parts
+
+    async def decided(self, activity: str) -> list[JsonObject]:
+        """Return what each of its local activities of a name was told, in its latest execution."""
+        records = self._server.newest(self.id).tasks.records
+        wanted = [one.schedule_local_activity for one in said(records)]
+        return [
+            json.loads(one.arguments[0].data) for one in wanted if one.activity_type == activity
+        ]
 
     async def pause(self) -> None:
         await self._thread.call(self._pause())

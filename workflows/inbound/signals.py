@@ -213,6 +213,7 @@ class SignalHandler:
         answer = await authorizing.judge(
             JudgeInput(
                 run_id=state.run_id,
+                tenant=state.brief.named_tenant,
                 execution=state.execution,
                 app=state.agent.app,
                 agent=state.agent.name,
@@ -254,6 +255,7 @@ class SignalHandler:
         answer = await authorizing.judge(
             JudgeInput(
                 run_id=state.run_id,
+                tenant=state.brief.named_tenant,
                 execution=state.execution,
                 app=state.agent.app,
                 agent=state.agent.name,
