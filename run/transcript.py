@@ -201,7 +201,7 @@ def build_continue_as_new_input(state: RunState) -> RunState:
             guarded=0 if shortened else max(len(items) - (end - state.guarding.guarded), 0),
             watched=0 if shortened else max(len(items) - (end - state.guarding.watched), 0),
         )
-        .with_approaches(checkpoint=_carried_checkpoint(state)),
+        .with_approaches(checkpoint=_carried_checkpoint(state, items)),
         *items,
     )
     # Of what people are asked about a part alone may be left: it is looked at as what it is then.
@@ -247,14 +247,19 @@ def _carried_calls(state: RunState) -> tuple[CallState, ...]:
     return tuple(call.with_(result=kept.get(call.call.call_id)) for call in state.calls)
 
 
-def _carried_checkpoint(state: RunState) -> Checkpoint | None:
-    """Find the checkpoint's place among what is carried; what came before it is in view there."""
-    checkpoint = state.approaches.checkpoint
+def _carried_checkpoint(state: RunState, carried: tuple[TranscriptItem, ...]) -> Checkpoint | None:
+    """
+    Find the checkpoint's place among what is *carried*; what came before it is in view there.
+
+    All before it gives way first, but for what lasts, where not all behind it is carried.
+    """
+    checkpoint, said = state.approaches.checkpoint, state.conversation
     if checkpoint is None:
         return None
-    before = state.conversation.items[: checkpoint.items]
-    items, seen = context.carry_over(
-        before, state.conversation.view, state.agent.max_context_bytes
-    )
+    before = said.items[: checkpoint.items]
+    lasting = context.select_lasting(context.leave_hidden(before, said.hidden))
+    behind = context.leave_hidden(said.items, said.hidden, checkpoint.items)
+    place = max(len(carried) - len(behind), len(lasting))
+    _, seen = context.carry_over(before, said.view, state.agent.max_context_bytes)
     summarised = seen.summarised_before if checkpoint.summary else 0
-    return checkpoint.copy_with({"items": len(items), "summarised_before": summarised})
+    return checkpoint.copy_with({"items": place, "summarised_before": summarised})

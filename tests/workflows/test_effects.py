@@ -5,10 +5,10 @@ from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.control import Compensation, Effect, UndoRuling
 from holdfast.contracts.decisions import RunAsDraftOnly
 from holdfast.contracts.tools import Risk
-from holdfast.contracts.transcript import AssistantTurn
+from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.run import backtracking, tool_results, turns
-from holdfast.run.context import apply_view
-from holdfast.run.transcript import append_items, build_continue_as_new_input
+from holdfast.run.context import apply_view, leave_hidden
+from holdfast.run.transcript import append_items, build_continue_as_new_input, prune
 from holdfast.workflows.resets import after_reset
 from tests.builders import (
     MODEL,
@@ -141,3 +141,28 @@ def test_a_checkpoint_knows_its_summary_in_a_new_execution() -> None:
     assert "so far" in shown
     assert "the next approach" in shown
     assert "turn 3" not in shown
+
+
+def test_what_was_pruned_of_an_approach_that_failed_is_left_in_a_new_execution() -> None:
+    """Its turns have pushed those before it out of view: the next approach reads none of them."""
+    # BT-05
+    state = a_state(backtracking=Backtracking(), max_context_bytes=4_000)
+    state = append_items(state, *a_turn("before"), *a_turn("before"))
+    state = backtracking.set_checkpoint(state, "").with_approaches(current="this way")
+    state = append_items(state, *a_turn("failed", 500), *a_turn("failed", 500), *a_turn("failed"))
+    pruned = prune(state, len(state.conversation.items) - 2)
+    carried = build_continue_as_new_input(pruned).with_approaches(dead_end="it failed")
+    back = backtracking.roll_back(carried, Compensation(), NOW)
+    said = back.conversation
+
+    assert "failed" in str(carried.conversation.items)
+    assert "failed" not in str(leave_hidden(said.items, said.hidden))
+
+
+def a_turn(text: str, chars: int = 100) -> tuple[AssistantTurn, ToolTurn]:
+    """Look, with as many words beside that as make it so long."""
+    look = a_call()
+    return (
+        AssistantTurn(model=MODEL, text=text.ljust(chars), calls=(look,)),
+        ToolTurn(results=(a_success(look),)),
+    )
