@@ -48,7 +48,7 @@ from holdfast.tools.results import (
 from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
 
-# A disk may be slow, and nobody who only reads waits for it.
+# A disk may hang: nobody waits for it of whose result nothing is kept there.
 _KEEPERS = FairThreads(4, "keep-result")
 
 
@@ -192,8 +192,12 @@ class ToolActivities:
         most = invocation.limit_chars(tool.contract.max_result_chars)
         contract = tool.contract.with_(max_result_chars=most)
         results = Results(invocation, contract, self._artifacts)
-        build = results.build_two_parts if tool.is_two_part else results.build
-        result = await look_through(invocation.run_id, cleared, build, _KEEPERS)
+        run_id = invocation.run_id
+        if not tool.is_two_part and await look_through(run_id, cleared, results.fits):
+            result = await look_through(run_id, cleared, results.build)
+        else:
+            build = results.build_two_parts if tool.is_two_part else results.build
+            result = await _KEEPERS.run(run_id, partial(build, cleared))
         return secret_filter.redact_summary(result)
 
     async def _admit(

@@ -10,6 +10,7 @@ from holdfast.contracts.bounds import (
     MAX_JSON_DEPTH,
     MAX_JSON_VALUES,
     MAX_NEXT_ACTIONS,
+    MAX_RESULT_BYTES,
     MAX_RESULT_SUMMARY_CHARS,
     MAX_TOOL_REASON_CHARS,
 )
@@ -36,6 +37,12 @@ class Results(NamedTuple):
     invocation: ToolInvocation
     contract: ToolContract
     artifacts: ArtifactStore
+
+    def fits(self, content: bytes) -> bool:
+        """Whether a model reads all of what was returned, so that nothing of it is kept."""
+        if len(content) > MAX_RESULT_BYTES:
+            return False
+        return cut_excerpt(self.contract, from_json(content), content.decode()) is None
 
     def build(self, content: bytes) -> ToolSuccess:
         """Build it from the JSON of what was returned; what a model doesn't read is kept apart."""

@@ -6,7 +6,9 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path, PosixPath
+from typing import cast
 
 import pytest
 
@@ -18,15 +20,19 @@ from holdfast.activities.sessions.archive import (
 )
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.adapters.catalogue import PriceList
-from holdfast.contracts.errors import ToolDenied
+from holdfast.contracts.errors import ToolDenied, ToolError
 from holdfast.contracts.project import OpenProject, ProjectContext, SnapshotWorkspace
 from holdfast.contracts.sessions.archive import LoadSession
 from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.builtin.results import read_result
+from holdfast.tools.context import ToolContext
 from holdfast.tools.execution import OwnFile, WorkerExecutor
 from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.large_json import READERS
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.workspaces import LeftOut, Workspaces
+from tests.activities.test_secrets import saying, told
 from tests.asking import in_run
 from tests.attacks import hostile
 from tests.attacks.outside import nobody
@@ -239,6 +245,41 @@ async def test_no_call_waits_on_the_loop_for_a_workspace_that_hangs(
         asked = an_invocation(run_id=f"run-{number}", arguments={"code": "result = 1"})
         with pytest.raises(ToolDenied, match="the disk of the workspace doesn't answer"):
             await sandbox.run(hostile.run, asked, lambda _: None, nobody, admitted)
+
+
+async def test_no_result_waits_on_the_loop_for_artifacts_that_hang(mount: Path) -> None:
+    """However small what is kept is; and what a model reads whole waits for nobody."""
+    long = "x" * 300  # more than the tool's model reads
+    held = [asyncio.create_task(told(saying(long), mount)) for _ in range(MORE_THAN_ALL)]
+    await asyncio.sleep(0)
+    short = [asyncio.create_task(told(saying(text), mount)) for text in ("y", "z" * 190)]
+    await asyncio.wait(short, timeout=30)
+    went_on = all(one.done() for one in short) and not any(one.done() for one in held)
+    Hanging.back.set()
+    results = [result for result, _ in await asyncio.gather(*held, *short)]
+
+    assert went_on
+    assert [getattr(one, "cut", None) for one in results] == [True] * len(held) + [False, False]
+
+
+async def test_who_reads_on_in_artifacts_that_hang_keeps_no_result_of_others(mount: Path) -> None:
+    """What was returned elsewhere is looked through in threads that no disk holds."""
+    kept = partial(FileArtifacts(mount).read, an_invocation())
+    context = ToolContext.of(an_invocation(), secret_of, lambda _: None, kept=kept)
+    cursor = f"c1:{'0' * 16}:i0c0"
+    held = [
+        asyncio.ensure_future(cast("Awaitable[object]", read_result(cursor=cursor, ctx=context)))
+        for _ in range(MORE_THAN_ALL)
+    ]
+    await asyncio.sleep(0)
+    other = asyncio.create_task(READERS.run("other", lambda: "done"))
+    await asyncio.wait({other}, timeout=30)
+    went_on = other.done()
+    Hanging.back.set()
+    await asyncio.wait({*held, other})
+
+    assert went_on
+    assert all(isinstance(one.exception(), ToolError) for one in held)
 
 
 async def test_a_session_whose_archive_hangs_says_why_it_does_not_open(mount: Path) -> None:

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.tools import Risk
 from holdfast.tools.context import KeptSource, ToolContext
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import READERS
 from holdfast.tools.tool import tool
 from holdfast.tools.values.cursors import Cursor
@@ -17,6 +18,9 @@ from holdfast.tools.values.excerpts import read_page
 
 MAX_PAGE_CHARS = 19_000
 """Characters of JSON; with what stands around them they fit into a result."""
+
+# A disk may hang: who looks through results of others doesn't wait for it.
+_FILES = FairThreads(2, "read-kept")
 
 _ACTIONS = ("use a cursor as a result of this run has it", "call the tool again, for less")
 
@@ -38,14 +42,18 @@ async def read_result(
     at = Cursor.parse(cursor)
     if at is None:
         raise ToolError("invalid_arguments", f"{cursor!r} is no cursor", _ACTIONS)
-    return await READERS.run(ctx.run_id, partial(_read, at, ctx.kept))
+    content = await _FILES.run(ctx.run_id, partial(_read_kept, at.name, ctx.kept))
+    return await READERS.run(ctx.run_id, partial(_read, at, content))
 
 
-def _read(at: Cursor, kept: KeptSource) -> ResultPage:
+def _read_kept(name: str, kept: KeptSource) -> bytes:
     try:
-        content = kept(at.name)
+        return kept(name)
     except (OSError, ValueError):  # a name may be none at all
-        content = b""
+        return b""
+
+
+def _read(at: Cursor, content: bytes) -> ResultPage:
     if not at.fits(content):
         raise ToolError(
             "not_found",
