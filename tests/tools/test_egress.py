@@ -1,6 +1,7 @@
 """HTTP on behalf of a sandboxed tool, as it should go; attacks on it are elsewhere."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from holdfast.contracts.errors import HoldfastError, ToolError
+from holdfast.contracts.errors import AnswerLost, HoldfastError, ToolError
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.addresses import is_public
 from holdfast.tools.egress.client import Egress
@@ -192,6 +193,22 @@ async def test_a_secure_server_that_is_somebody_else(
             await egress.ask(request("POST", "https://public.example/"), HOSTS)
 
     assert net.asked == []
+
+
+@pytest.mark.parametrize(("method", "error"), [("GET", ToolError), ("POST", AnswerLost)])
+async def test_a_secure_answer_that_is_spoilt(
+    net: Net, tmp_path: Path, method: str, error: type[Exception]
+) -> None:
+    """What nobody can decipher is no answer: a read did nothing, and a POST who knows what."""
+
+    async def spoil(_: bytes, writer: asyncio.StreamWriter) -> None:
+        os.write(writer.get_extra_info("socket").fileno(), b"\x17\x03\x03\x00\x20" + b"?" * 32)
+
+    authority = Authority(tmp_path)
+    async with net.serving(spoil, port=443, secure=authority.serving("public.example")):
+        egress = net.egress(trust=authority.trusting)
+        with pytest.raises(error, match="BAD_RECORD_MAC"):
+            await egress.ask(request(method, "https://public.example/"), HOSTS)
 
 
 async def test_a_server_that_never_answers(net: Net) -> None:

@@ -47,6 +47,7 @@ _NO_ANSWER = (
     httpcore.TimeoutException,
     httpcore.NetworkError,
     httpcore.ProtocolError,
+    ssl.SSLError,  # of what comes once a connection stands: the library passes it on
     UnacceptableResponse,
 )
 
