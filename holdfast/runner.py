@@ -1,7 +1,7 @@
 """How workflow code is run, and run again: for as long as it takes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -9,9 +9,8 @@ from datetime import timedelta
 from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import TypeAlias, cast
+from typing import cast
 
-from google.protobuf.message import Message
 from temporalio.bridge import worker as bridge
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
@@ -23,7 +22,6 @@ from temporalio.converter import (
     StorageDriverStoreContext,
     WorkflowSerializationContext,
 )
-from temporalio.converter._extstore import StorageOperationMetrics
 from temporalio.worker import (
     Replayer,
     UnsandboxedWorkflowRunner,
@@ -36,12 +34,11 @@ from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.workflow import Info
 from temporalio.workflow import _Definition as Definition
 
-from holdfast.activations import copy_of, detach, drop_excess, drop_excess_of_start
+from holdfast.activations import copy_of, detach, drop_excess, unless_left
 from holdfast.event_log import log
 from holdfast.event_order import AT_ONCE, ENDS, EventOrder, Task, kind_of
 from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
 from holdfast.workflows.options import HISTORY_LENGTH
-from holdfast.workflows.payloads import InlineDataConverter
 
 UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it again"
 
@@ -272,35 +269,8 @@ def build_runner(converter: DataConverter) -> WorkflowRunner:
     return OrderedRunner(UnsandboxedWorkflowRunner(), heeds_contexts=heeds_contexts)
 
 
-Visit: TypeAlias = Callable[..., Awaitable[StorageOperationMetrics]]
-"""Has a converter change the payloads of an activation, or those of its completion."""
-
-
-def _unless_left(visit: Visit) -> Visit:
-    """
-    Return what visits no payload for a converter that leaves all as they are.
-
-    The SDK (1.35) goes through each activation three times, and so through what comes of it: for
-    a codec, for an external storage, and for what names one. That is eighteen times a step, a
-    tenth of its CPU, and a worker can't be told that it has neither.
-    """
-
-    async def visit_or_leave(
-        message: Message, converter: DataConverter, **options: object
-    ) -> StorageOperationMetrics:
-        ours = getattr(converter, "_ca_context_free_dc", converter)
-        is_left = isinstance(ours, InlineDataConverter) and ours.leaves_payloads
-        if isinstance(message, WorkflowActivation):
-            (drop_excess_of_start if is_left else drop_excess)(message)
-        if is_left:
-            return StorageOperationMetrics()
-        return await visit(message, converter, **options)
-
-    return visit_or_leave
-
-
-bridge.decode_activation = _unless_left(bridge.decode_activation)
-bridge.encode_completion = _unless_left(bridge.encode_completion)
+bridge.decode_activation = unless_left(bridge.decode_activation)
+bridge.encode_completion = unless_left(bridge.encode_completion)
 
 
 SHUTDOWN_TIMEOUT = timedelta(seconds=25)

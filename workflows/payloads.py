@@ -143,6 +143,8 @@ class TolerantCodec(PayloadCodec):
         self._codec = codec
         self._pauses = pauses
         self._reads = 0
+        self._looking = asyncio.Lock()
+        self._next_look: asyncio.Task[None] | None = None
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """
@@ -163,33 +165,41 @@ class TolerantCodec(PayloadCodec):
         """Read payloads; each that can't be read is one of an encoding that nobody knows."""
         if len(payloads) > MAX_PAYLOADS:
             return list(_MANY)
-        await self._give_way()
         with suppress(Exception):
-            return [_bound(one) for one in await self._codec.decode(payloads)]
+            return await self._try_decoding(payloads)
+        await self._wait_for_keys()
         found = [await self._decode_one(payload) for payload in payloads]
-        return [_bound(one) for some in found for one in some]
+        return [one for some in found for one in some]
 
-    async def _give_way(self) -> None:
+    async def _decode_one(self, payload: Payload) -> list[Payload]:
+        with suppress(Exception):
+            return await self._try_decoding([payload])
+        return [_UNREADABLE]
+
+    async def _try_decoding(self, payloads: Sequence[Payload]) -> list[Payload]:
         self._reads += 1
         if self._reads % _READS_IN_A_ROW == 0:
             await asyncio.sleep(0)
+        return [_bound(one) for one in await self._codec.decode(payloads)]
 
-    async def _decode_one(self, payload: Payload) -> list[Payload]:
-        await self._give_way()
+    async def _wait_for_keys(self) -> None:
+        """Raise what a codec does that can't read what it has just written."""
         for pause in self._pauses:
             with suppress(Exception):
-                return await self._try_decoding(payload)
+                return await self._look_for_keys()
             await asyncio.sleep(pause)
-        return await self._try_decoding(payload)
+        return await self._look_for_keys()
 
-    async def _try_decoding(self, payload: Payload) -> list[Payload]:
-        """Read a payload; raises what a codec does that has no keys."""
-        with suppress(Exception):
-            return await self._codec.decode([payload])
-        await self._codec.decode(await self._codec.encode([_OWN]))
-        with suppress(Exception):
-            return await self._codec.decode([payload])
-        return [_UNREADABLE]
+    async def _look_for_keys(self) -> None:
+        """Look once for all that couldn't be read before the look began."""
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._look())
+        await asyncio.shield(self._next_look)
+
+    async def _look(self) -> None:
+        async with self._looking:
+            self._next_look = None
+            await self._codec.decode(await self._codec.encode([_OWN]))
 
 
 def _bound(payload: Payload) -> Payload:
@@ -222,6 +232,12 @@ class InlineDataConverter(DataConverter):
     def leaves_payloads(self) -> bool:
         """Whether a payload goes out, and comes in, as it is."""
         return self.payload_codec is None and self.external_storage is None
+
+    @property
+    def tolerant_codec(self) -> TolerantCodec | None:
+        """The codec, if it is all that changes payloads: it needs no context."""
+        found = self.payload_codec if self.external_storage is None else None
+        return found if isinstance(found, TolerantCodec) else None
 
     async def decode(
         self, payloads: Sequence[Payload], type_hints: list[type] | None = None
