@@ -336,9 +336,9 @@ async def _stop_in_time(
     await workflow.sleep(seconds, summary=f"stops {child.id}, which was given so long")
     if child.id not in run.parts:
         return
+    run.late_parts.add(child.id)
     try:
-        told = {"reason": f"{seconds:g} s are over", "by": TIME_IS_UP}
-        await child.signal("stop", told)
+        await child.signal("stop", {"reason": f"{seconds:g} s are over", "by": TIME_IS_UP})
     except FailureError:
         child.cancel()
 

@@ -84,7 +84,8 @@ class RunContext:
 
     A message may change the state during any await. A run that is `resting` waits for people or
     is suspended, and how long is not in its ledger yet. `parts` are the runs that work for it
-    now, each with whether it is known to be held, and `executions` what the server calls each.
+    now, each with whether it is known to be held, `executions` what the server calls each, and
+    `late_parts` those that it has stopped because their time was up.
     Calls that have `begun`, as they were then, and `begun_parts` with their agents, stay there
     until it is known what they came to, though the run closes their turn meanwhile; `relayed` is
     what waits for people in those. `hurried` counts the words of people that couldn't wait,
@@ -102,6 +103,7 @@ class RunContext:
         self._waits: list[Waiting] = []
         self.parts: dict[str, bool] = {}
         self.executions: dict[str, str] = {}
+        self.late_parts: set[str] = set()
         self.begun: dict[str, CallState] = {}
         self.begun_parts: dict[str, str] = {}
         self.relayed: dict[str, tuple[Request, ...]] = {}

@@ -94,8 +94,14 @@ def build_result(
     run_id: str,
     result: RunResult | str,
     delegation: Delegation,
+    *,
+    late: bool = False,
 ) -> ToolResult:
-    """Build the result of a call from that of its run, or from why that has none."""
+    """
+    Build the result of a call from that of its run, or from why that has none.
+
+    One is *late* that this run has stopped, and not whoever else says that its time is up.
+    """
     if isinstance(result, str):
         return _build_failure(call, f"{contract.receiver} has no result: {result}")
     if result.status == "completed" and isinstance(result.output, dict):
@@ -103,8 +109,7 @@ def build_result(
     if result.status == "completed" and delegation.returns:
         return _build_success(call, contract, run_id, {"answer": result.answer})
     stop = result.stop
-    timed = delegation.timeout_seconds is not None
-    if timed and stop is not None and stop.ended_by == TIME_IS_UP:
+    if late and stop is not None and stop.ended_by == TIME_IS_UP:
         return _build_timeout(call, contract, result, delegation)
     by_person = stop is not None and bool(stop.ended_by)
     why = f": {stop.describe_to_whole()}" if stop is not None else ""

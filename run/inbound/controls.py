@@ -58,8 +58,12 @@ def after_control(
 
 
 def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
-    """Begin to end a run, as a person says, or its time: nobody is asked anything any more."""
-    late = message.by == TIME_IS_UP
+    """
+    Begin to end a run, as a person says, or its time: nobody is asked anything any more.
+
+    A time is given by who this one works for; of no other run anybody's word says that it is up.
+    """
+    late = message.by == TIME_IS_UP and bool(state.brief.path)
     reason = StopReason.TIME_IS_UP if late else StopReason.TOLD_TO_STOP
     stop = Stop.because(reason, message.reason, ended_by=message.by or "a person")
     return requests.withdraw_requests(state, now).with_(phase=Stopping(stop=stop))

@@ -12,11 +12,13 @@ from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.control import Triggers
 from holdfast.guardrails import review_approval
 from holdfast.run.delegation.subagents import TIME_IS_UP
-from holdfast.testing import call, calls, say
+from holdfast.testing import Script, call, calls, say
 from tests.memory.runs import MemoryRuns
 from tests.sample import lines
 from tests.workflows.delegating import FOUND, Findings, Question, ask, asking_desk, desk
+from tests.workflows.test_handoffs import TRANSFER
 from tests.workflows.test_relayed_requests import relayed
+from tests.workflows.test_returning_handoffs import office
 from tests.workflows.tiered import staffed
 
 
@@ -35,6 +37,28 @@ async def test_who_stops_a_part_in_the_name_of_its_time_wedges_no_run(
 
     assert (result.status, result.answer) == ("completed", "So.")
     assert (failure.type, failure.status) == ("aborted", "aborted")
+
+
+async def test_nobody_but_its_whole_says_that_the_time_of_a_part_is_up(
+    memory_runs: MemoryRuns,
+) -> None:
+    """Who stops it before in that name is a person, as who stops a run that was given none."""
+    # BY-52
+    waits: Script = [call("ask_user", question="Which one?"), say("It is charged.")]
+    stop: JsonObject = {"reason": "600 s are over", "by": TIME_IS_UP}
+    async with memory_runs.working(office([TRANSFER, call("ask_user", question="?")], waits)):
+        run = await memory_runs.start("triage")
+        await relayed(run)
+        await run.part("1-billing").signal("stop", stop)
+        while (await run.asked())[0].request_id.startswith("1-"):
+            pass
+        failure = await run.failure()
+        await run.signal("stop", stop)
+        result = await run.result()
+
+    assert (failure.status, failure.type) == ("aborted", "aborted")
+    assert result.stop is not None
+    assert result.stop.reason == "stopped by a person"
 
 
 async def test_who_stops_a_part_says_nothing_to_the_model_of_its_whole(

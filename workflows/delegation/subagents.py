@@ -83,7 +83,9 @@ async def _run_subagents(
             results[name] = (
                 end
                 if isinstance(end, NotBegun)
-                else build_result(call, contract, run_id, end, delegation)
+                else build_result(
+                    call, contract, run_id, end, delegation, late=run_id in run.late_parts
+                )
             )
     return results
 
