@@ -123,8 +123,15 @@ def after_calls(
     batch: tuple[CallState, ...],
     verdicts: tuple[GuardrailVerdict, ...],
     now: datetime,
+    *,
+    ceiling_stands: bool = True,
 ) -> RunState:
-    """Take what was found about calls that are about to run."""
+    """
+    Take what was found about calls that are about to run.
+
+    People aren't asked about what costs more than the ceiling leaves: nothing raises that. Runs of
+    an earlier release asked.
+    """
     if state.is_ending:
         return state
     for call in batch:
@@ -135,9 +142,10 @@ def after_calls(
         fresh = fresh.with_(guarded=call.reading, cost=reservations.estimate_cost(said))
         state = requests.replace_call(state, fresh)
         tripped = _strictest_first(state, apply_approvals(state, about))
-        if not tripped:
-            continue
-        match _on_trip(state, tripped[0]):
+        beyond = _find_beyond_ceiling(state, fresh, about) if ceiling_stands else None
+        match _on_trip(state, tripped[0]) if tripped else "warn":
+            case "ask" | "warn" if beyond is not None:
+                state = requests.replace_call(state, _deny(fresh, beyond))
             case "ask":
                 state = _open_review(state, tripped, now)
             case "block":
@@ -147,6 +155,15 @@ def after_calls(
             case "warn":
                 continue
     return state
+
+
+def _find_beyond_ceiling(
+    state: RunState, call: CallState, about: Iterable[GuardrailVerdict]
+) -> GuardrailVerdict | None:
+    """Return what people would be asked about though they can't raise that limit."""
+    if not reservations.is_beyond_ceiling(state, call):
+        return None
+    return next((one for one in about if one.cost and _on_trip(state, one) == "ask"), None)
 
 
 def after_answer(

@@ -1,6 +1,7 @@
 """The steps between turns: guardrails, people, what is taken back, other approaches and agents."""
 
 import json
+from functools import partial
 
 from temporalio import workflow
 
@@ -32,6 +33,9 @@ from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tiers import run_tier
 
 REJECTED = "its answers were rejected"
+
+CEILINGS_STAND = "ceilings-stand"
+"""The patch by which nobody is asked about a call that costs more than the ceiling leaves."""
 
 
 async def execute_step(run: RunContext, step: ControlStep) -> None:
@@ -70,7 +74,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
             state = tripwires.after_turn(run.state, verdicts, now)
             run.state = state.with_guarding(guarded=looked)
         case "calls":
-            state = tripwires.after_calls(run.state, step.batch, verdicts, now)
+            state = _take_verdicts(run.state, step, verdicts)
             if gates.has_remote_check(step.checks):
                 state = tool_calls.invalidate(state)
             run.state = turns.close_turn_if_complete(state, now)
@@ -80,6 +84,18 @@ async def _guard(run: RunContext, step: Guard) -> None:
     await guarding.record_tripwires(run, verdicts)
     await run.record_switch(before, REJECTED)
     await run.record_end()
+
+
+def _take_verdicts(
+    state: RunState, step: Guard, verdicts: tuple[GuardrailVerdict, ...]
+) -> RunState:
+    """Take what was found about calls; runs of an earlier release asked beyond their ceilings."""
+    taken = partial(tripwires.after_calls, state, step.batch, verdicts, workflow.now())
+    after = taken()
+    if state.ceiling is None or state.ceiling.max_cost is None:
+        return after
+    asked = taken(ceiling_stands=False)
+    return after if after == asked or workflow.patched(CEILINGS_STAND) else asked
 
 
 async def _grade(run: RunContext, checks: tuple[gates.GuardrailCheck, ...]) -> None:

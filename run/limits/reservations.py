@@ -68,6 +68,15 @@ def refuse_beyond_budget(
     )
 
 
+def is_beyond_ceiling(state: RunState, call: CallState) -> bool:
+    """Whether a call costs more than is left of what the run that this one works for gave it."""
+    if state.ceiling is None:
+        return False
+    ledger = add_reservations(state, without=call.call.call_id)
+    left = budgets.cost_left(state.ceiling, ledger)
+    return left is not None and float(call.cost) > left
+
+
 def _holds_cost(call: CallState) -> bool:
     if not call.guarded or call.drafting is not None:
         return False

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Budget, Risk, SubAgent, Tool, ToolError, tool
+from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
 from holdfast.contracts.calls import ToolFailure
 from holdfast.contracts.usage import CallUsage
@@ -227,3 +228,26 @@ async def test_what_ran_is_booked_however_its_turn_ends(
         used = await run.query("usage", UsageReport)
 
     assert used.call_cost == Decimal("0.6")
+
+
+@pytest.mark.parametrize("limit", ["ceiling", "budget"])
+async def test_nobody_lets_a_call_go_beyond_what_its_whole_gave(
+    memory_runs: MemoryRuns, tmp_path: Path, limit: str
+) -> None:
+    """A yes goes beyond the limit of a run itself, as an extension does, and not beyond those."""
+    # GR-20 T-49
+    log = tmp_path / "log"
+    dear = cost_estimation(Decimal("1.50"), tools=("write",), on_trip="ask")
+    app = scripted([call("write", log=str(log), text="x"), say("done")], guardrails=[dear])
+    given: JsonObject = {"agent": "it", "input": "go", limit: {"max_cost": "1.00"}}
+    async with memory_runs.working(app):
+        run = await memory_runs.start_with(given)
+        await run.rest()
+        for asked in await run.pending():
+            await run.approve(asked.request_id)
+        result = await run.result()
+        [wrote] = await run.results()
+        await run.story()
+
+    told = ("completed", "denied") if limit == "ceiling" else ("stopped", "ok")
+    assert (result.status, wrote.status) == told
