@@ -17,6 +17,9 @@ from tests.builders import admitted
 
 SMALL = BOUNDS._replace(memory_together=150 * 2**20, scratch_files=1_000, sockets=100)
 
+FULL = BOUNDS._replace(tcp_memory=-1.0)
+"""As if TCP had no memory left, whoever has it."""
+
 LISTED = b"tfd:%9d events: 1d data: 1 pos:0 ino:1 sdev:e\n"
 
 WAIT = """
@@ -40,6 +43,12 @@ for _ in range(200):
     with socket.socket(socket.AF_UNIX) as client:
         client.connect("\\0server")
         client.send(b"x" * 1_000)
+"""
+
+CONNECTIONS = """
+import socket
+server = socket.create_server((host, 0), family=family, backlog=count)
+clients = [socket.create_connection(server.getsockname()[:2]) for _ in range(count)]
 """
 
 PAGE_TABLES = """
@@ -101,6 +110,30 @@ async def test_a_call_that_fills_the_kernel_is_ended(
         await Sandbox(sandbox_home, SMALL).run(
             hostile.run, filling, lambda _: None, nobody, admitted
         )
+
+
+@pytest.mark.parametrize(
+    "server",
+    ["family, host = socket.AF_INET, '127.0.0.1'", "family, host = socket.AF_INET6, '::1'"],
+)
+async def test_who_has_many_connections_when_tcp_has_no_memory_left_is_ended(
+    sandbox_home: Path, invocation: ToolInvocation, attack: Attack, server: str
+) -> None:
+    """The kernel counts what they hold for the machine, and makes all wait when it is too much."""
+    code = f"import socket\n{server}\ncount = 15{CONNECTIONS}"
+    many = invocation.model_copy(update={"arguments": {"code": code + WAIT}})
+    few = invocation.model_copy(
+        update={"arguments": {"code": code.replace("15", "5") + "\nresult = len(clients)"}}
+    )
+
+    with pytest.raises(ToolError, match="TCP has no memory left for more than 20 sockets"):
+        await Sandbox(sandbox_home, FULL).run(hostile.run, many, lambda _: None, nobody, admitted)
+
+    assert await attack(code + "\nresult = len(clients)") == 15
+    done = await Sandbox(sandbox_home, FULL).run(
+        hostile.run, few, lambda _: None, nobody, admitted
+    )
+    assert done == b"5"
 
 
 @pytest.mark.parametrize(

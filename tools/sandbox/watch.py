@@ -36,6 +36,8 @@ _HELD = (b"RssAnon:", b"RssShmem:", b"VmSwap:", b"VmPTE:")
 
 _MAX_STATUS_BYTES = 16_384
 
+_PAGES_OF_ALL = os.sysconf("SC_PHYS_PAGES")
+
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 -- inside the sandbox
 
 
@@ -124,8 +126,11 @@ def _find_excess(watched: Watched, bounds: Bounds) -> str | None:
     for name, folder in zip(SCRATCH, watched.scratch, strict=True):
         if _count_files(folder) > bounds.scratch_files:
             return f"there are more than {bounds.scratch_files:,} files in {name}"
-    if _count_sockets(watched.first) > bounds.sockets:
+    sockets = _count_sockets(watched.first)
+    if sockets.used > bounds.sockets:
         return f"it has more than {bounds.sockets:,} sockets"
+    if sockets.tcp > bounds.tcp_sockets and sockets.tcp_memory > bounds.tcp_memory:
+        return f"TCP has no memory left for more than {bounds.tcp_sockets:,} sockets of a call"
     return None
 
 
@@ -182,10 +187,25 @@ def _count_files(folder: int) -> int:
     return found.f_files - found.f_ffree
 
 
-def _count_sockets(pid: int) -> int:
+class _Sockets(NamedTuple):
+    """Sockets of a network, and the share of a machine's memory that TCP holds in all networks."""
+
+    used: int
+    tcp: int
+    tcp_memory: float
+
+
+def _count_sockets(pid: int) -> _Sockets:
     """Count the sockets of a process's network, those that nobody has accepted included."""
-    said = _read(Path(f"/proc/{pid}/net/sockstat")).split(maxsplit=3)
-    return int(said[2]) if said else 0
+    said = "".join(_read(Path(f"/proc/{pid}/net", name)) for name in ("sockstat", "sockstat6"))
+    counts = {
+        (kind, name): int(count)
+        for kind, _, rest in (line.partition(": ") for line in said.splitlines())
+        for name, count in zip(*[iter(rest.split())] * 2, strict=False)
+    }
+    tcp = counts.get(("TCP", "inuse"), 0) + counts.get(("TCP6", "inuse"), 0)
+    pages = counts.get(("TCP", "mem"), 0)
+    return _Sockets(counts.get(("sockets", "used"), 0), tcp, pages / _PAGES_OF_ALL)
 
 
 def _read(path: Path) -> str:
