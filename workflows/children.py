@@ -16,7 +16,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS
+from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
@@ -45,6 +45,17 @@ LATE_TASKS = "late-tasks"
 
 LATE_LOADS = "late-loads"
 """The patch by which a handoff is decided anew for which something was loaded for long."""
+
+
+ENOUGH_PARTS = "enough-parts"
+"""The patch by which no part begins where those before it have filled the execution."""
+
+MAX_PARTS_BYTES = 25_000_000
+"""
+What parts are told and answer in one execution, of whose 50 MB the server ends it.
+
+As many subtasks as there may be, with goals as long as there are, fit; four more may be under way.
+"""
 
 
 class ChildTask(NamedTuple):
@@ -156,6 +167,9 @@ async def _run_when_free(
             return _ChildResult("the run is over", 0)
         if _comes_too_late(run, task, together):
             return _ChildResult(TOO_OLD, 0)
+        if run.parts_bytes > MAX_PARTS_BYTES and workflow.patched(ENOUGH_PARTS):
+            most = f"{MAX_PARTS_BYTES:,} bytes are most"
+            return _ChildResult(f"not begun: others have answered so much that {most} at once", 0)
         ceiling = together.ceiling(run, task)
         if isinstance(ceiling, Stop):
             return _ChildResult(f"not begun: {ceiling.reason}", 0)
@@ -218,10 +232,11 @@ def _can_begin(run: RunContext) -> bool:
 
 
 async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
-    summary = _describe_child(run, task)
+    summary, given = _describe_child(run, task), _build_input(run, task)
+    run.parts_bytes += size(given)
     child = await workflow.start_child_workflow(
         WORKFLOW_TYPE,
-        _build_input(run, task),
+        given,
         id=build_run_id(run.state, task.part),
         result_type=RunResult,
         task_timeout=workflow.info().task_timeout,
@@ -236,7 +251,9 @@ async def _execute_child(run: RunContext, task: ChildTask) -> RunResult:
     if task.timeout_seconds is not None:
         run.timers.append(asyncio.create_task(_stop_in_time(run, child, task.timeout_seconds)))
     try:
-        return await child
+        result = await child
+        run.parts_bytes += size(result)
+        return result
     finally:
         alike.cancel()
         del run.parts[child.id], run.executions[child.id]
@@ -341,28 +358,6 @@ async def _stop_in_time(
         await child.signal("stop", {"reason": f"{seconds:g} s are over", "by": TIME_IS_UP})
     except FailureError:
         child.cancel()
-
-
-async def report_suspensions(run: RunContext, parent: workflow.ParentInfo) -> None:
-    """Tell the run that this one works for, of each suspension, when this one is at rest."""
-    told = 0
-    while True:
-        await workflow.wait_condition(
-            lambda told=told: run.suspension not in {0, told} and not run.in_flight
-        )
-        told = run.suspension
-        if not await tell_parent(parent, "held", {"run_id": run.state.run_id}):
-            return
-
-
-async def tell_parent(parent: workflow.ParentInfo, name: str, message: JsonObject) -> bool:
-    """Signal the run that this one works for; false where it has ended meanwhile."""
-    above = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
-    try:
-        await above.signal(name, message)
-    except FailureError:
-        return False
-    return True
 
 
 async def _after_child_failure(

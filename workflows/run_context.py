@@ -88,7 +88,8 @@ class RunContext:
     `late_parts` those that it has stopped because their time was up.
     Calls that have `begun`, as they were then, and `begun_parts` with their agents, stay there
     until it is known what they came to, though the run closes their turn meanwhile; `relayed` is
-    what waits for people in those. `hurried` counts the words of people that couldn't wait,
+    what waits for people in those. `parts_bytes` is what all of this execution were told and came
+    to. `hurried` counts the words of people that couldn't wait,
     `suspensions` those that suspend, and one from before this execution. An agent is `prepared`
     that goes on with the run when its turn closes. What is `recorded` no later input has to say
     again. What was `loaded` for the receivers of open calls, and by which invocation, is there
@@ -106,6 +107,7 @@ class RunContext:
         self.late_parts: set[str] = set()
         self.begun: dict[str, CallState] = {}
         self.begun_parts: dict[str, str] = {}
+        self.parts_bytes = 0
         self.relayed: dict[str, tuple[Request, ...]] = {}
         self.timers: list[asyncio.Task[None]] = []
         self.resting = False

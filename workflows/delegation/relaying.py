@@ -17,7 +17,6 @@ from holdfast.run import verdicts
 from holdfast.run.delegation.part_ids import build_run_id
 from holdfast.run.delegation.relayed import find_forwarding_refusal, qualify, select_shown
 from holdfast.run.summaries import find_sender
-from holdfast.workflows.children import tell_parent
 from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.run_context import RunContext
 
@@ -150,3 +149,25 @@ async def report_requests(run: RunContext, parent: workflow.ParentInfo) -> None:
         message = RequestsSignal(run_id=name, requests=select_shown(told, name))
         if not await tell_parent(parent, "requests", message.model_dump(mode="json")):
             return
+
+
+async def report_suspensions(run: RunContext, parent: workflow.ParentInfo) -> None:
+    """Tell the run that this one works for, of each suspension, when this one is at rest."""
+    told = 0
+    while True:
+        await workflow.wait_condition(
+            lambda told=told: run.suspension not in {0, told} and not run.in_flight
+        )
+        told = run.suspension
+        if not await tell_parent(parent, "held", {"run_id": run.state.run_id}):
+            return
+
+
+async def tell_parent(parent: workflow.ParentInfo, name: str, message: JsonObject) -> bool:
+    """Signal the run that this one works for; false where it has ended meanwhile."""
+    above = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
+    try:
+        await above.signal(name, message)
+    except FailureError:
+        return False
+    return True

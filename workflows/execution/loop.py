@@ -55,9 +55,8 @@ from holdfast.workflows import (
     run_context,
 )
 from holdfast.workflows.authorizing import authorize
-from holdfast.workflows.children import report_suspensions
 from holdfast.workflows.delegation.handoffs import commit_handoff
-from holdfast.workflows.delegation.relaying import report_requests
+from holdfast.workflows.delegation.relaying import report_requests, report_suspensions
 from holdfast.workflows.delegation.subagents import run_beside
 from holdfast.workflows.execution.time_limit import watch_time
 from holdfast.workflows.handing_back import Search
