@@ -17,6 +17,7 @@ class CarryoverChange(TypedDict, total=False):
     """What may change of it."""
 
     reason: str
+    told: str
     items: tuple[TranscriptItem, ...]
     summary: str
     summarised_before: int

@@ -1,6 +1,7 @@
 """How a run begins that tries an earlier one again, or goes on from one of its turns. Pure."""
 
 from holdfast.contracts.calls import RecordedResult
+from holdfast.contracts.control import KnownEffect
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunInput, RunMetadata
 from holdfast.contracts.state.run import RunState
@@ -30,7 +31,13 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
     if earlier.withheld and not state.withholds:
         items = tuple(map(answers.redact_item, earlier.items))
         recorded = tuple(map(_redact_record, earlier.recorded))
-        earlier = earlier.with_(items=items, recorded=recorded, summary="", summarised_before=0)
+        earlier = earlier.with_(
+            items=items,
+            recorded=recorded,
+            told=_tell_known(earlier.known),
+            summary="",
+            summarised_before=0,
+        )
     behind = TranscriptDigest(digest=earlier.origin)
     state = (
         state.with_(
@@ -50,6 +57,13 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
         .with_effects(recorded=earlier.recorded)
     )
     return append_items(state, *earlier.items, _build_retry_notice(state, earlier))
+
+
+def _tell_known(known: tuple[KnownEffect, ...]) -> str:
+    """Name what was done by its tools: a call may have been made with words that are withheld."""
+    told = (f"- {one.tool or 'nobody knows what'} ({one.outcome})" for one in known)
+    title = "What it did, or may have; the same call is refused:"
+    return "\n".join((title, *told)) if known else ""
 
 
 def _redact_record(one: RecordedResult) -> RecordedResult:

@@ -2,7 +2,7 @@
 
 from holdfast import Risk
 from holdfast.contracts.calls import RecordedResult
-from holdfast.contracts.control import Delegation, KnownEffect
+from holdfast.contracts.control import Delegation, Effect, KnownEffect
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.state.run import RunState
@@ -112,6 +112,18 @@ def again(left: Carryover, **asked: object) -> RunState:
     given = RunInput.model_validate({"agent": "it", "retry_of": {"run_id": "run-1"}, **asked})
     run = retries.take_over_limits(given, left)
     return retries.go_on_behind(turns.start_run(run, an_agent(), NOW, **IDS), left)
+
+
+def test_who_tries_a_run_again_whose_words_are_withheld_reads_no_calls() -> None:
+    """What it did is known by its tools: a call may quote what nobody else is told."""
+    # GR-01 BY-64
+    paid = Effect(tool="pay", digest="d" * 64, summary="pay(to='VIRUS')", outcome="done")
+    left = parts.build_carryover(a_state().with_effects(done=(paid,)), (), {}, NOW)
+    told, withheld = again(left), again(left.copy_with({"withheld": True}))
+
+    assert "VIRUS" in str(told.conversation.items[-1])
+    assert "VIRUS" not in str(withheld.conversation.items)
+    assert "- pay (done)" in str(withheld.conversation.items[-1])
 
 
 BEFORE: dict[str, object] = {

@@ -22,6 +22,7 @@ from holdfast.run.delegation.handoffs import (
     find_refusal,
     hand_over,
     render_context,
+    withdraw_returns,
 )
 from holdfast.run.delegation.subagents import Briefing, find_handoff
 from holdfast.run.disagreements import TOO_OLD, NotBegun
@@ -31,13 +32,30 @@ from holdfast.workflows.opening import open_agent
 from holdfast.workflows.run_context import RunContext, SentCall, is_cancellation
 from holdfast.workflows.tool_call import build_invocation, execute_tool
 
+HANDED_ONCE = "handed-once"
+"""The patch by which a handoff that waits too long, and is decided anew, is told once."""
+
 
 async def prepare_handoff(
     run: RunContext, calls: tuple[CallState, ...]
 ) -> tuple[ToolResult | NotBegun, ...]:
-    """Prepare the first handoff that a turn asks for; the run stays with its agent meanwhile."""
+    """
+    Prepare the first handoff that a turn asks for; the run stays with its agent meanwhile.
+
+    Where it is decided anew all are: the others are refused because it happens.
+    """
     first, *others = calls
-    return (await _prepare(run, first), *map(build_second_denial, others))
+    prepared = await _prepare(run, first)
+    if isinstance(prepared, NotBegun):
+        return (prepared,) * len(calls)
+    return (prepared, *map(build_second_denial, others))
+
+
+def withdraw_late(run: RunContext, calls: list[str]) -> None:
+    """Have handoffs counted no more that are on record, and were too late for their receivers."""
+    if calls and workflow.patched(HANDED_ONCE):
+        run.state = withdraw_returns(run.state, calls)
+        run.handed.update(calls)
 
 
 def commit_handoff(run: RunContext, state: RunState) -> RunState:
@@ -108,11 +126,12 @@ async def prepare_return(
         return told
     loaded = bool(told[1])
     words, given = add_constraints(run.state, *told)
-    record = build_record(run.state, call, receiver, workflow.now(), given, delegation=delegation)
-    state = run.state
-    run.state = state.with_(journal=(*state.journal, record)).with_parts(
-        handoffs=state.parts.handoffs + 1
-    )
+    if call.call.call_id not in run.handed:  # it is on record already
+        record = build_record(
+            run.state, call, receiver, workflow.now(), given, delegation=delegation
+        )
+        run.state = run.state.with_(journal=(*run.state.journal, record))
+    run.state = run.state.with_parts(handoffs=run.state.parts.handoffs + 1)
     return Briefing(words, loaded)
 
 

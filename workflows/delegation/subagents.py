@@ -20,7 +20,7 @@ from holdfast.run.delegation.subagents import (
 )
 from holdfast.run.disagreements import TOO_OLD, NotBegun
 from holdfast.workflows.children import LATE_LOADS, LATE_TASKS, ChildTask, run_children
-from holdfast.workflows.delegation.handoffs import prepare_handoff, prepare_return
+from holdfast.workflows.delegation.handoffs import prepare_handoff, prepare_return, withdraw_late
 from holdfast.workflows.run_context import RunContext
 
 
@@ -70,6 +70,7 @@ async def _run_subagents(
     ]
     waiting = tool_calls.count_open(run.state)
     ended = dict(zip(tasks, await run_children(run, children, calls=waiting), strict=True))
+    withdraw_late(run, [name for name in briefings if isinstance(ended.get(name), NotBegun)])
     for call in calls:
         name, contract = call.call.call_id, run.state.agent.find_tool(call.call.name)
         delegation = find_delegation(run.state, call)
