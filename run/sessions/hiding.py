@@ -7,7 +7,7 @@ may try again: that begins with an agent for whom these guardrails don't look.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from holdfast.contracts.approvals import Request, Review
 from holdfast.contracts.guardrails import GuardrailSpec, GuardrailVerdict
@@ -42,14 +42,18 @@ def hide_subjects(state: RunState, subjects: Iterable[str]) -> RunState:
     Hide what guardrails let nobody read, with all that was said since: it may be quoted there.
 
     *subjects* are as `gates.subject_of` names them; they may be from before, where another agent
-    took the session over.
+    took the session over. What isn't there any more as they looked at it, since the run goes on in
+    a new execution, may be quoted anywhere.
     """
     if state.session is None and not was_handed_over(state):
         return state
-    places = tuple(_find_turns(state, subjects))
+    about = tuple(dict.fromkeys(one for one in subjects if _is_about_turn(state, one)))
+    places = tuple(_find_turns(state, about))
     for place in places:  # by itself too: else what a project's files say would stay
         span = ItemRange(begin=place, end=place + 1)
         state = state.with_conversation(hidden=(*state.conversation.hidden, span))
+    if len(_find_known(state, about)) < len(about):
+        return hide_from(state, 0)
     return hide_from(state, min(places)) if places else state
 
 
@@ -145,6 +149,18 @@ def advance_watch(
 ) -> RunState:
     """Move on behind what guardrails beside a model have looked at."""
     return state.with_guarding(watched=find_looked_end(state, checks, verdicts, end))
+
+
+def _is_about_turn(state: RunState, subject: str) -> bool:
+    """Whether it stands in the transcript by itself; an answer, or a call, is hidden otherwise."""
+    spec = gates.find_spec(state, gates.split_subject(subject)[0])
+    return spec.layer == "input" or (spec.layer == "post_action" and bool(spec.tools))
+
+
+def _find_known(state: RunState, subjects: Collection[str]) -> frozenset[str]:
+    """Return those of which the turns are there, be they hidden."""
+    said = state.with_conversation(hidden=())
+    return frozenset(subject for _, subject in _find_subjects(said, subjects))
 
 
 def _find_turns(state: RunState, subjects: Iterable[str]) -> Iterable[int]:

@@ -322,8 +322,8 @@ def _find_answer_not_given(state: RunState) -> int | None:
         return None
     items = state.conversation.items
     places = (at for at in range(len(items) - 1, -1, -1) if not _is_said_by_people(items[at]))
-    place = next(places, 0)
-    last = items[place]
+    place = next(places, None)  # a new execution begins with nothing where all was hidden
+    last = None if place is None else items[place]
     return place if isinstance(last, AssistantTurn) and not last.calls else None
 
 

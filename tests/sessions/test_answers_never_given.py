@@ -23,9 +23,10 @@ from holdfast.guardrails import (
     passed,
 )
 from holdfast.run.context import leave_hidden
+from holdfast.run.sessions.hiding import hide_from
 from holdfast.run.sessions.messages import accept_message, end_message, take_message
 from holdfast.run.sessions.opening import start_session
-from holdfast.run.transcript import append_items, halt
+from holdfast.run.transcript import append_items, build_continue_as_new_input, halt
 from holdfast.testing import Reply, Script, ScriptTurn, say
 from tests.builders import IDS, NOW
 from tests.memory.runs import MemoryRun, MemoryRuns
@@ -144,3 +145,12 @@ def test_an_answer_that_was_given_stays() -> None:
     state = working_on(answered("a")).with_(phase=Ended(outcome="completed"))
 
     assert shown(end_message(state, NOW)) == ["hello", "Hello.", "do it", "a"]
+
+
+def test_where_all_was_hidden_and_a_new_execution_begins_there_is_none() -> None:
+    """The work ends there as anywhere."""
+    hidden = hide_from(working_on(answered("a")), 0)
+    state = halt(build_continue_as_new_input(hidden), ENOUGH, NOW)
+
+    assert state.conversation.items == ()
+    assert shown(end_message(state, NOW)) == []

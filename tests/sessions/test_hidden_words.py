@@ -1,5 +1,7 @@
 """What guardrails are against is read with no later message, whatever ended the work on it."""
 
+from collections.abc import Callable
+
 import pytest
 
 from holdfast import Agent, App, Budget, Handoff
@@ -32,6 +34,8 @@ from tests.sessions.test_guards_of_receivers import (
     ALL,
     begin,
     done,
+    let_all_expire,
+    reject_all,
     shown,
     taken_over,
     tripped_in_all,
@@ -360,3 +364,35 @@ def test_what_people_are_asked_about_is_looked_at_anew_where_a_part_of_it_is_lef
     carried = build_continue_as_new_input(whole)
     assert carried.guarding.guarded == len(carried.conversation.items)
     assert build_continue_as_new_input(pruned).guarding.guarded == 0
+
+
+def withdraw(state: RunState) -> RunState:
+    """Have a person stop it, so that nobody is asked any more."""
+    return after_stop(state, ENOUGH, NOW)
+
+
+@pytest.mark.parametrize("end", [reject_all, let_all_expire, withdraw])
+def test_what_was_said_of_what_is_not_there_any_more_is_hidden(
+    end: Callable[[RunState], RunState],
+) -> None:
+    """People are asked about what a new execution left out: what quotes it may stand anywhere."""
+    # GR-01
+    state = taken_over(done("input", "ask"))
+    state = tripwires.after_turn(state, tripped_in_all(state), NOW)
+    carried = build_continue_as_new_input(state.with_conversation(pruned_before=5))
+    [_] = carried.oversight.requests
+    ended = halt(end(carried), Stop.because(StopReason.TOLD_TO_STOP, "enough"), NOW)
+
+    assert "I have it." in shown(carried)
+    assert shown(begin(end_message(ended, NOW), "now go on")) == ("now go on",)
+
+
+def test_what_was_hidden_before_is_there_all_the_same() -> None:
+    """One more that is rejected hides nothing of what was said before both."""
+    # GR-01
+    state = taken_over(done("input", "ask"), done("post_action", "ask"))
+    state = tripwires.after_turn(state, tripped_in_all(state), NOW)
+    assert len(state.oversight.requests) > 1
+    ended = halt(reject_all(state), Stop.because(StopReason.TOLD_TO_STOP, "enough"), NOW)
+
+    assert shown(begin(end_message(ended, NOW), "now go on")) == GONE_ON
