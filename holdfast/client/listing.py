@@ -1,6 +1,7 @@
 """Which runs there are."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
@@ -44,6 +45,8 @@ _WAITING = f"{_OPEN} AND (AgentPending IS NOT NULL OR AgentStatus IS NULL)"
 
 _UNKNOWN = "AgentTenant IS NULL"
 
+MAX_READ_AT_ONCE = 20
+"""Runs of which is read at once what no search attribute says: those that nobody begins."""
 
 STATUSES: tuple[TraceStatus, ...] = get_args(TraceStatus)
 
@@ -197,14 +200,10 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
     found: list[RunEntry] = []
     traced = wanted.trace_id and _find_by_trace(client, wanted.trace_id)
     try:
-        async for execution in traced or list_executions(client, wanted.query):
-            if execution.status is WorkflowExecutionStatus.CONTINUED_AS_NEW:
-                continue
-            entry = await _entry(client, execution)
-            if wanted.fits(entry):
-                why = await _find_reason(client, execution) if wanted.status == FAILED else None
-                found.append(entry if why is None else entry.copy_with({"reason": why}))
-            if len(found) == limit:
+        async for some in _batch(traced or list_executions(client, wanted.query)):
+            entries = await asyncio.gather(*(_entry_if(wanted, client, one) for one in some))
+            found += filter(None, entries)
+            if len(found) >= limit:
                 break
     except RPCError as error:
         if error.status is not RPCStatusCode.INVALID_ARGUMENT or wanted.query == _ALL:
@@ -214,7 +213,21 @@ async def find_runs(client: Client, wanted: Wanted, limit: int) -> list[RunEntry
             "a tenant, waiting for somebody or failed are found: create them (deploy/README.md), "
             "or list all"
         ) from None
-    return found
+    return found[:limit]
+
+
+async def _batch(
+    executions: AsyncIterable[WorkflowExecution],
+) -> AsyncGenerator[list[WorkflowExecution]]:
+    """Yield those with which no new execution went on, some at a time."""
+    batch: list[WorkflowExecution] = []
+    async for one in executions:
+        if one.status is not WorkflowExecutionStatus.CONTINUED_AS_NEW:
+            batch.append(one)
+        if len(batch) == MAX_READ_AT_ONCE:
+            yield batch
+            batch = []
+    yield batch
 
 
 async def _find_by_trace(client: Client, trace_id: str) -> AsyncGenerator[WorkflowExecution]:
@@ -258,6 +271,17 @@ def _quote(value: str) -> str:
     """Write a text in a query, out of which it doesn't come (Temporal's list filters)."""
     doubled = value.replace("\\", "\\\\").replace("'", "''")
     return f"'{doubled}'"
+
+
+async def _entry_if(
+    wanted: Wanted, client: Client, execution: WorkflowExecution
+) -> RunEntry | None:
+    entry = await _entry(client, execution)
+    if not wanted.fits(entry):
+        return None
+    if wanted.status != FAILED:
+        return entry
+    return entry.copy_with({"reason": await _find_reason(client, execution)})
 
 
 async def _entry(client: Client, execution: WorkflowExecution) -> RunEntry:

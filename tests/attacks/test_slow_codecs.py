@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import Sequence
+from uuid import uuid4
 
 import pytest
 from google.protobuf.message import Message
@@ -10,8 +11,11 @@ from temporalio.api.common.v1 import Payload
 from temporalio.bridge import worker as bridge
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.client import Client
 
 from holdfast.activations import MAX_PLACES
+from holdfast.client import Holdfast
+from holdfast.connection import with_codec
 from holdfast.workflows.payloads import InlineDataConverter, TolerantCodec, data_converter
 from tests.attacks.test_codecs import PLAIN, RUBBISH, Strict
 
@@ -150,3 +154,33 @@ async def test_what_says_that_it_is_the_servers_own_wedges_no_run(place: str) ->
         came.completed.result if place == "result" else came.failed.failure.encoded_attributes
     )
     assert found == UNREADABLE
+
+
+class Meeting(Strict):
+    """Reads nothing before three ask for it at once."""
+
+    def __init__(self) -> None:
+        self.asking, self.are_three = 0, asyncio.Event()
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        self.asking += 1
+        if self.asking >= 3:
+            self.are_three.set()
+        await self.are_three.wait()
+        return await super().decode(payloads)
+
+
+async def test_runs_that_nobody_begins_are_read_beside_each_other(client: Client) -> None:
+    """Whoever starts a thousand has who lists the runs of an agent or a tenant read them all."""
+    mark = f"never-{uuid4().hex[:8]}"
+    holdfast = Holdfast(with_codec(client, Strict()))
+    runs = [await holdfast.start(mark, "go", queue=mark) for _ in range(3)]
+    while len(await holdfast.runs(agent=mark)) < 3:  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.02)
+
+    async with asyncio.timeout(30):
+        found = await Holdfast(with_codec(client, Meeting())).runs(agent=mark)
+
+    for run in runs:
+        await client.get_workflow_handle(run.id).terminate()
+    assert {one.run_id for one in found} == {run.id for run in runs}
