@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, MutableSequence, Sequence
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 from temporalio.api.common.v1 import Payload
@@ -11,9 +11,11 @@ from temporalio.bridge._visitor import PayloadVisitor
 from temporalio.bridge._visitor_functions import PayloadSequence, VisitorFunctions
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
 from temporalio.converter._extstore import StorageOperationMetrics
-from temporalio.worker import WorkflowInstanceDetails
 
 from holdfast.workflows.payloads import InlineDataConverter
+
+if TYPE_CHECKING:  # who reads what a signal was needs no worker
+    from temporalio.worker import WorkflowInstanceDetails
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
@@ -57,7 +59,7 @@ def copy_of(message: AnyMessage) -> AnyMessage:
     return copied
 
 
-def detach(det: WorkflowInstanceDetails) -> WorkflowInstanceDetails:
+def detach(det: "WorkflowInstanceDetails") -> "WorkflowInstanceDetails":
     """Return what a workflow knows of its start without the message that brought it."""
     headers, memo = (
         {name: copy_of(payload) for name, payload in fields.items()}
