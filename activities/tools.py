@@ -230,6 +230,9 @@ class ToolActivities:
             raise _NotAdmitted("it takes more here than what was ruled on with its call")
         if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
             return
+        # Before the switches: the run may take its time to answer.
+        if objection := await self._late_calls.find_objection(invocation, monotonic() - began):
+            raise _Late(objection)
         if await self._find_basis(tool, invocation, monotonic() - began) != invocation.basis:
             raise _Outdated("what allowed it stands no more", ("ask for it again",))
         try:
@@ -246,8 +249,6 @@ class ToolActivities:
                 describe_switch(switch),
                 ("go on without it", "tell the user what you would have done"),
             )
-        if objection := await self._late_calls.find_objection(invocation, monotonic() - began):
-            raise _Late(objection)
         # Last: whoever waited for the switches may have been given up meanwhile.
         if not tool.contract.risk.changes_nothing and await heartbeater.is_given_up():
             raise _NotAdmitted(

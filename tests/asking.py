@@ -1,7 +1,7 @@
 """Who asks for an activity, for tests that call one without a server."""
 
 import dataclasses
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from temporalio.activity import Info
 from temporalio.testing import ActivityEnvironment
@@ -12,10 +12,14 @@ from holdfast.contracts.run import WORKFLOW_TYPE
 from holdfast.contracts.state.late_calls import LateCall
 
 
-def asked_by_run(run_id: str) -> Info:
-    """What an activity knows of its caller when that is a run."""
+def asked_by_run(run_id: str, queued: timedelta = timedelta(0)) -> Info:
+    """What an activity knows of its caller when that is a run, and how long it was *queued*."""
+    info = ActivityEnvironment.default_info()
     return dataclasses.replace(
-        ActivityEnvironment.default_info(), workflow_type=WORKFLOW_TYPE, workflow_id=run_id
+        info,
+        workflow_type=WORKFLOW_TYPE,
+        workflow_id=run_id,
+        scheduled_time=info.started_time - queued,
     )
 
 

@@ -128,6 +128,7 @@ async def told(
     tools: ToolRegistry = TOOLS,
     decides_by: Basis = BASIS,
     late_calls: LateCalls = UNASKED,
+    queued: timedelta = timedelta(0),
     **call: object,
 ) -> tuple[ToolResult, list[JsonValue]]:
     """Make a call, and return its result and what it reported."""
@@ -141,7 +142,7 @@ async def told(
     )
     environment = environment or ActivityEnvironment()
     environment.info = dataclasses.replace(
-        asked_by_run(an_invocation().run_id), activity_type=name, attempt=attempt
+        asked_by_run(an_invocation().run_id, queued), activity_type=name, attempt=attempt
     )
     environment.payload_converter = pydantic_data_converter.payload_converter
     reported: list[JsonValue] = []

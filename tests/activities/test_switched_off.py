@@ -1,14 +1,18 @@
 """Nothing begins that is switched off, however late somebody looks."""
 
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
+from holdfast.activities.authority.late_calls import LateCalls
 from holdfast.contracts.calls import ToolFailure
+from holdfast.contracts.state.late_calls import LateCall
 from holdfast.contracts.switches import SwitchKind
 from holdfast.contracts.tools import Risk
 from tests.activities.test_secrets import Board, off, saying, told
+from tests.asking import rules_on_nothing
 
 
 @pytest.mark.parametrize(("kind", "name"), [("tool", "look"), ("agent", "it"), ("tenant", "acme")])
@@ -40,6 +44,39 @@ async def test_what_is_switched_off_while_its_place_is_made_ready_does_not_begin
 
     place.starts = start
     result, _ = await told(place, tmp_path, board, name=name, purpose=purpose)
+
+    assert isinstance(result, ToolFailure)
+    assert (result.status, place.calls) == ("denied", [])
+    assert result.reason == f"tool {name!r} is switched off by dana: too many"
+
+
+class _Answering:
+    """A run that lets its late calls begin; a tool is switched off while it answers once more."""
+
+    def __init__(self, board: Board, name: str) -> None:
+        self._board = board
+        self._name = name
+        self._answered = 0
+
+    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
+        self._answered += 1
+        if self._answered > 1:
+            self._board.switches = off("tool", self._name).switches
+        return LateCall()
+
+
+@pytest.mark.parametrize(("name", "purpose"), [("look", "call"), ("put_back", "undo")])
+async def test_what_is_switched_off_while_its_run_is_asked_does_not_begin(
+    tmp_path: Path, name: str, purpose: str
+) -> None:
+    """A call that waited asks its run, which may be busy for seconds."""
+    # T-20
+    board, place = Board(), saying("done")
+    late_calls = LateCalls(_Answering(board, name), rules_on_nothing)
+    queued = timedelta(minutes=1)
+    result, _ = await told(
+        *(place, tmp_path, board, name), purpose=purpose, late_calls=late_calls, queued=queued
+    )
 
     assert isinstance(result, ToolFailure)
     assert (result.status, place.calls) == ("denied", [])
