@@ -171,7 +171,9 @@ class ToolActivities:
             unknown = await self._check_basis(tool, invocation)
             return unknown or failure(invocation, name, error)
         except _Late as error:
-            raise build_not_as_decided_error(error.reason) from None
+            # What is taken back was decided when it was done: it is tried until it may begin.
+            again = build_hand_back if invocation.purpose == "undo" else build_not_as_decided_error
+            raise again(error.reason) from None
         except _NotAdmitted as error:
             return failure(invocation, name, secret_filter.redact_refusal(error, by_tool=False))
         except ToolError as error:

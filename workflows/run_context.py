@@ -70,7 +70,7 @@ class SentCall(NamedTuple):
     """
     A call that was sent to a queue. One without state was ruled on with another.
 
-    That takes it back, finds out about it, or loads what it needs.
+    That takes it back, or loads what it needs.
     """
 
     invocation: ToolInvocation

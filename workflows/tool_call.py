@@ -37,9 +37,6 @@ from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.run_context import RunContext, SentCall, is_cancellation, wait_for_resume
 
-LATE_CALLS = "late-calls"
-"""The patch by which an undo that a suspension kept from beginning is tried again."""
-
 Files: TypeAlias = Literal["restored", "standing", "kept"]
 """What becomes of the workspace where effects are taken back; it may be kept until later."""
 
@@ -229,13 +226,13 @@ async def _reconcile(
         time_limit=None,
         max_result_chars=None,
     )
-    found = await _ask_finder(run, finder, asked)
+    found = await _ask_finder(finder, asked)
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
         why = f"{contract.name} was cut off and may still happen: {finder.name} is asked then"
         with run.track_wait(why, over):
             await workflow.sleep(options.at_least(over - workflow.now()), summary=words)
-        found = await _ask_finder(run, finder, asked)
+        found = await _ask_finder(finder, asked)
     call = _build_call(contract, invocation)
     return tool_results.build_reconciliation(call, finder.name, found) or unknown
 
@@ -244,13 +241,8 @@ def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
     return ToolCall(call_id=invocation.call_id, name=contract.name, arguments=invocation.arguments)
 
 
-async def _ask_finder(
-    run: RunContext, finder: ToolContract, asked: ToolInvocation
-) -> Reconciled | None:
-    with run.track_sent(SentCall(asked)):
-        answer = await _execute_where_found(
-            finder, asked, lambda: _execute(finder, asked, None, "")
-        )
+async def _ask_finder(finder: ToolContract, asked: ToolInvocation) -> Reconciled | None:
+    answer = await _execute_where_found(finder, asked, lambda: _execute(finder, asked, None, ""))
     return None if isinstance(answer, NotBegun) else tool_results.parse_reconciliation(answer)
 
 
@@ -355,7 +347,7 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
     undoing, call = tool.with_risk(ruling.risk), effect.call
 
     async def attempt() -> ToolResult:
-        await wait_for_resume(run)  # each time: a worker was looked for in between
+        await wait_for_resume(run)  # each time: a worker was looked for, or it waited too long
         if (stopping := run.state.stop_by_person) is not None:
             return tool_results.build_abort(call, stopping.reason)
         doubtful = effect.with_(
@@ -365,13 +357,7 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
         with run.track_in_flight("undo"), run.track_sent(SentCall(invocation)):
             return await _execute(undoing, invocation, None, "")
 
-    suspensions = run.suspensions
     result = await _execute_where_found(undoing, invocation, attempt)
-    while isinstance(result, NotBegun) and run.suspensions != suspensions:
-        # It waited in its queue, and the run was suspended meanwhile: it is tried when that ends.
-        suspensions = run.suspensions
-        if workflow.patched(LATE_CALLS):
-            result = await _execute_where_found(undoing, invocation, attempt)
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"
     if result.status != "outcome_unknown":

@@ -20,10 +20,19 @@ from holdfast.run.tool_calls import MAX_RULING_AGE
 ANSWER_TIMEOUT = timedelta(seconds=15)
 """So long a call that is late waits for its run; where nobody answers it doesn't begin."""
 
+ASK_TIMEOUT = timedelta(seconds=5)
+"""
+So long one question waits: the server may have given it to a worker that stands still.
+
+Another goes to another worker, once that has none left that it could take.
+"""
+
 PAUSE = timedelta(seconds=0.2)
 """Until a run is asked again that has yet to hear what it was told."""
 
 NO_ANSWER = "waited in its queue, and nobody says whether it may still begin"
+
+_UNANSWERED = (RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError, TimeoutError)
 
 Ruler: TypeAlias = Callable[[AuthorizeCalls], Awaitable[Rulings]]
 
@@ -51,18 +60,25 @@ class LateCalls:
         rule: Ruler,
         *,
         patience: timedelta = ANSWER_TIMEOUT,
+        one: timedelta = ASK_TIMEOUT,
         pause: timedelta = PAUSE,
     ) -> None:
         self._runs = runs
         self._rule = rule
         self._patience = patience
+        self._one = one
         self._pause = pause
 
     async def find_objection(self, invocation: ToolInvocation, waited: float) -> str | None:
-        """Say why a call may not begin that has *waited* so many seconds here; null if it may."""
+        """
+        Say why a call may not begin that has *waited* so many seconds here; null if it may.
+
+        Who finds out what became of another may: that has begun, whatever is said by now.
+        """
         info = activity.info()
         now = info.started_time + timedelta(seconds=waited)
-        if info.is_local or now - info.scheduled_time <= MAX_RULING_AGE:
+        in_time = info.is_local or now - info.scheduled_time <= MAX_RULING_AGE
+        if in_time or invocation.purpose == "reconcile":
             return None
         try:
             async with asyncio.timeout(self._patience.total_seconds()):
@@ -90,8 +106,9 @@ class LateCalls:
         """Ask the run until it answers: it may be busy, or without a worker for a moment."""
         proof, heard = prove_call(invocation), None
         while True:
-            with suppress(RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError):
-                said = await self._runs.read_late_call(proof, now, heard)
+            with suppress(*_UNANSWERED):
+                async with asyncio.timeout(self._one.total_seconds()):
+                    said = await self._runs.read_late_call(proof, now, heard)
                 if (heard := said.heard) is None:
                     return said
             await asyncio.sleep(self._pause.total_seconds())

@@ -1,8 +1,10 @@
 """What is asked before a call begins that waited in its queue, and what comes of each answer."""
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -10,10 +12,12 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.authority.late_calls import NO_ANSWER, LateCalls
+from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.contracts.decisions import Allow, AuthorizeCalls, Caller, Decided, Rulings
 from holdfast.contracts.state.late_calls import LateCall, digest_terms
 from holdfast.contracts.tools import Risk
-from tests.asking import Knowing, asked_by_run
+from tests.activities.test_secrets import saying, told
+from tests.asking import Knowing, asked_by_run, rules_on_nothing
 from tests.builders import EXECUTION, NOW, a_call, an_invocation
 
 AT_ONCE, LATE = timedelta(seconds=5), timedelta(seconds=5.1)
@@ -58,6 +62,7 @@ async def objection(
     *,
     queued: timedelta = LATE,
     waited: float = 0.0,
+    **call: object,
 ) -> str | None:
     """Say what keeps a call from beginning that was queued for so long."""
     environment = ActivityEnvironment()
@@ -65,8 +70,8 @@ async def objection(
         asked_by_run("run-1"), scheduled_time=NOW, started_time=NOW + queued
     )
     patience = timedelta(0) if run.said == [NOBODY] else timedelta(minutes=5)
-    asking = LateCalls(run, rule, patience=patience, pause=timedelta(0))
-    invocation = an_invocation()
+    asking = LateCalls(run, rule, patience=patience, one=timedelta(0), pause=timedelta(0))
+    invocation = an_invocation(**call)
     return await environment.run(asking.find_objection, invocation, waited)
 
 
@@ -126,3 +131,46 @@ async def test_where_nothing_can_be_decided_it_does_not_begin() -> None:
 async def test_where_nobody_answers_it_does_not_begin() -> None:
     """A run without a worker says nothing."""
     assert await objection(Knowing(NOBODY)) == NO_ANSWER
+
+
+class _Losing(Knowing):
+    """A run whose first question goes to a worker that stands still."""
+
+    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
+        if not self.asked:
+            self.asked.append(heard)
+            await asyncio.Event().wait()
+        return await super().read_late_call(proof, now, heard)
+
+
+async def test_where_a_worker_stands_still_another_is_asked() -> None:
+    """The server has given it the question, and waits for it as long as whoever asks."""
+    run = _Losing(LateCall())
+
+    assert await objection(run) is None
+    assert len(run.asked) == 2
+
+
+async def test_who_finds_out_what_happened_asks_nobody() -> None:
+    """Or a run that is suspended would never know what became of a write."""
+    run = Knowing()
+
+    assert await objection(run, purpose="reconcile") is None
+    assert run.asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "purpose", "kind"),
+    [("look", "call", NOT_AS_DECIDED), ("put_back", "undo", NOT_HERE)],
+    ids=["decided anew", "tried again"],
+)
+async def test_what_may_not_begin_yet_is_no_result(
+    tmp_path: Path, name: str, purpose: str, kind: str
+) -> None:
+    """What is taken back was decided when it was done: a busy moment doesn't leave it standing."""
+    place = saying("done")
+    late_calls = LateCalls(Knowing(LateCall(reason="its run is suspended")), rules_on_nothing)
+    with pytest.raises(ApplicationError) as raised:
+        await told(place, tmp_path, name=name, purpose=purpose, late_calls=late_calls, queued=LATE)
+
+    assert (raised.value.type, place.calls) == (kind, [])
