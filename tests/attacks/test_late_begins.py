@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
 from temporalio.worker import Worker
 
 from holdfast import Agent, App, Budget, Risk, tool
@@ -23,7 +24,9 @@ from tests.control.guarded import on_word
 from tests.running import Run, Runs
 from tests.sample import lines, note, scripted, told
 from tests.tokens import Signer
+from tests.workflows.test_handoffs import TRANSFER, bureau, load_context
 from tests.workflows.test_permissions import policy
+from tests.workflows.test_returning_handoffs import office
 
 QUEUED = 6.0
 """Seconds; longer than what was decided about a call is good for."""
@@ -219,6 +222,34 @@ async def test_an_undo_that_waited_is_tried_when_its_run_goes_on(
     assert (before, lines(log)) == ([], ["took away"])
     assert result.status == "blocked"
     assert result.effects == ()
+
+
+@pytest.mark.parametrize("hand", [office, bureau])
+async def test_what_waited_to_be_loaded_is_loaded_when_its_run_goes_on(
+    skipping_runs: Runs, tmp_path: Path, hand: Callable[..., App]
+) -> None:
+    """What loads it began in no suspended run; the handoff is decided anew then, and happens."""
+    rules = policy(tmp_path, "{id: asks, effect: approve, match: {receivers: [billing]}}")
+    said = (say("It is charged."), say("It is charged."))
+    app = hand([TRANSFER, told], said, prepare=load_context, rules=rules)
+    async with half_working(skipping_runs, app, no_calls):
+        async with half_working(skipping_runs, app, no_decisions):
+            run = await skipping_runs.start("triage")
+            request = await run.asked_for_approval()
+        await run.approve(request.request_id)
+        await complete(skipping_runs, run, await begun(skipping_runs), None)
+        await waits(run, "load_context")
+        await run.signal("suspend", {})
+        await skipping_runs.pass_time(QUEUED)
+        async with half_working(skipping_runs, app, no_decisions):
+            while (await run.status()).status != "suspended":
+                await run.pause()
+            await run.signal("resume", {})
+            await run.result()
+            (result,) = await run.results()
+        await replayed(skipping_runs, run)
+
+    assert result.status == "ok"
 
 
 async def test_who_asks_without_its_input_is_told_nothing_of_a_call(

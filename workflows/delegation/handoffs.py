@@ -84,6 +84,8 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult | NotBegun:
     if refusal := find_refusal(run.state, call):
         return refusal
     loaded = await _load_context(run, call, delegation)
+    if isinstance(loaded, NotBegun):
+        return loaded
     told = render_context(run.state, call, loaded)
     if not isinstance(told, tuple):
         return told
@@ -117,14 +119,17 @@ async def _prepare(run: RunContext, call: CallState) -> ToolResult | NotBegun:
 
 async def prepare_return(
     run: RunContext, call: CallState, delegation: Delegation, receiver: str
-) -> Briefing | ToolResult:
+) -> Briefing | ToolResult | NotBegun:
     """Return the words with which another agent begins whose answer comes back; or why not."""
     if refusal := find_refusal(run.state, call):
         return refusal
-    told = render_context(run.state, call, await _load_context(run, call, delegation))
+    loaded = await _load_context(run, call, delegation)
+    if isinstance(loaded, NotBegun):
+        return loaded
+    told = render_context(run.state, call, loaded)
     if not isinstance(told, tuple):
         return told
-    loaded = bool(told[1])
+    has_more = bool(told[1])
     words, given = add_constraints(run.state, *told)
     if call.call.call_id not in run.handed:  # it is on record already
         record = build_record(
@@ -132,16 +137,17 @@ async def prepare_return(
         )
         run.state = run.state.with_(journal=(*run.state.journal, record))
     run.state = run.state.with_parts(handoffs=run.state.parts.handoffs + 1)
-    return Briefing(words, loaded)
+    return Briefing(words, has_more)
 
 
 async def _load_context(
     run: RunContext, call: CallState, delegation: Delegation
-) -> ToolResult | None:
+) -> ToolResult | NotBegun | None:
     """
     Load what the receiver needs, by the tool that is there for it; null where none is.
 
-    What the same invocation has loaded before this call was decided anew isn't loaded again.
+    Where that doesn't begin the call is decided anew; in a run of an earlier release it had
+    failed. What the same invocation has loaded before that isn't loaded again.
     """
     contract = run.state.agent.find_any_tool(delegation.prepare)
     if contract is None or not isinstance(call.call, ToolCall):
@@ -160,6 +166,8 @@ async def _load_context(
             contract, contract.risk, invocation, run.seconds_left(), summary=""
         )
     if isinstance(loaded, NotBegun):
+        if workflow.patched(LATE_LOADS):
+            return loaded
         return build_open_failure(call, contract.name, loaded.reason)
     run.loaded[call.call.call_id] = (invocation, loaded)
     return loaded
