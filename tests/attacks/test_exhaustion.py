@@ -48,6 +48,30 @@ if os.fork() == 0:
 """Leaves a process that belongs to nobody and heeds nothing."""
 
 
+RESERVE = """
+import ctypes, os
+system = ctypes.CDLL(None, use_errno=True)
+file = os.open("large", os.O_CREAT | os.O_RDWR)
+LENGTH, space = ctypes.c_long(50_000_000), (ctypes.c_char * 48)()
+ctypes.c_int64.from_buffer(space, 16).value = LENGTH.value
+asked = [system.fallocate(file, 0, ctypes.c_long(0), LENGTH)]
+said = [os.strerror(ctypes.get_errno())]
+for request in (0x40305828, 0x4030582A, 0x40305839, 0x401C5820, 0x40086602):
+    asked.append(system.ioctl(file, ctypes.c_ulong(request), space))
+    said.append(os.strerror(ctypes.get_errno()))
+reserved = os.fstat(file).st_blocks
+os.posix_fallocate(file, 0, 1_000_000)
+result = [*map(str, asked), *said, reserved, os.fstat(file).st_size]
+"""
+
+
+async def test_a_disk_is_not_reserved(attack: Attack) -> None:
+    """A hundred gigabytes a second would be, before anybody sees it; libraries write zeros."""
+    count, unsupported = 6, "Operation not supported"
+
+    assert await attack(RESERVE) == [*["-1"] * count, *[unsupported] * count, 0, 1_000_000]
+
+
 async def test_a_fork_bomb(attack: Attack) -> None:
     """A call has so many processes and no more; the host can still start others."""  # RK-15
     code = """

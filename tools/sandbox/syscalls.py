@@ -17,6 +17,7 @@ class _Machine(NamedTuple):
     ioctl: int
     mmap: int
     seccomp: int
+    fallocate: int
     attributes: tuple[int, ...]
     denied: tuple[int, ...]
 
@@ -43,6 +44,7 @@ _MACHINES: Mapping[str, _Machine] = {
         ioctl=16,
         mmap=9,
         seccomp=317,
+        fallocate=285,
         attributes=(188, 189, 190),
         denied=(
             *(272, 308, 165, 166, 155, 304, 303),
@@ -60,6 +62,7 @@ _MACHINES: Mapping[str, _Machine] = {
         ioctl=29,
         mmap=222,
         seccomp=277,
+        fallocate=47,
         attributes=(5, 6, 7),
         denied=(
             *(97, 268, 40, 39, 41, 265, 264),
@@ -79,6 +82,11 @@ _FAMILIES = (1, 2, 10)
 
 # TIOCSTI and TIOCLINUX put words into a terminal's mouth.
 _TERMINAL = (0x5412, 0x541C)
+
+# FS_IOC_RESVSP, its 64-bit form and FS_IOC_ZERO_RANGE reserve space, as fallocate does: a hundred
+# gigabytes a second, before anybody sees that the disk is full. FS_IOC_FSSETXATTR and
+# FS_IOC_SETFLAGS say how much of it each write takes, and whose quota it counts for.
+_SPACE = (0x4030_5828, 0x4030_582A, 0x4030_5839, 0x401C_5820, 0x4008_6602)
 
 # MAP_SHARED, also as a bit of MAP_SHARED_VALIDATE, and MAP_ANONYMOUS: together, memory that the
 # kernel keeps where no process counts it. What is forked shares files of /dev/shm instead.
@@ -114,7 +122,8 @@ def syscall_filter() -> bytes:
         program += _when(_EQUAL, number, _FAIL | EPERM)
     # setxattr and its like, as if the file system had no attributes: lists of who may do what
     # (system.posix_acl_*) lie beside the files of a tmpfs, and count against no limit of it.
-    for number in machine.attributes:
+    # And as if it reserved no space for a file: libraries write zeros then.
+    for number in (*machine.attributes, machine.fallocate):
         program += _when(_EQUAL, number, _FAIL | EOPNOTSUPP)
     program += _arguments(
         machine.clone, _FIRST, [*_when(_ANY_OF, _NEW_NAMESPACES, _FAIL | EPERM)], _ALLOW
@@ -122,6 +131,8 @@ def syscall_filter() -> bytes:
     families = [step for family in _FAMILIES for step in _when(_EQUAL, family, _ALLOW)]
     program += _arguments(machine.socket, _FIRST, families, _FAIL | EAFNOSUPPORT)
     requests = [step for request in _TERMINAL for step in _when(_EQUAL, request, _FAIL | EPERM)]
+    for request in _SPACE:
+        requests += _when(_EQUAL, request, _FAIL | EOPNOTSUPP)
     program += _arguments(machine.ioctl, _SECOND, requests, _ALLOW)
     listener = [*_when(_ANY_OF, _LISTENER, _FAIL | EPERM)]
     program += _arguments(machine.seccomp, _SECOND, listener, _ALLOW)
