@@ -75,6 +75,7 @@ class Workspaces:
         """Return the workspace of a run, which is made if there is none, as its user's own."""
         workspace = self._place(run)
         self._home.mkdir(parents=True, exist_ok=True)
+        self._put_back(run)
         for folder in (self._folder, workspace):
             folder.mkdir(exist_ok=True, mode=0o700)
         if (user := derive_uid(run)) is not None:
@@ -99,8 +100,9 @@ class Workspaces:
         if project == self._home.resolve():
             raise InvalidInput(f"{str(folder)!r} is HOLDFAST_HOME: name the project's own folder")
         workspace = self.ensure(run)
-        if any(workspace.iterdir()):
-            return ()
+        with os.scandir(workspace) as found:
+            if any(found):  # there may be millions
+                return ()
         with self._fresh(run) as fresh:
             left_out = self._copy_project(project, NewTree(fresh, derive_uid(run)))
             fresh.rename(workspace)
@@ -204,7 +206,6 @@ class Workspaces:
 
         What an earlier attempt has left goes first; if that one still works, it fails now.
         """
-        self._put_back(run)
         # A quoted id has no dot: none of these is the workspace of another run.
         beside = f"{self.ensure(run).name}."
         for left in self._folder.iterdir():

@@ -4,6 +4,7 @@ import errno
 import os
 import socket
 import stat
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,6 +234,22 @@ def test_many_files(tmp_path: Path) -> None:
         workspaces.snapshot(RUN)
 
     assert workspaces.restore(RUN, snapshot.digest).files == 1_500
+
+
+def test_however_much_lies_there_no_project_is_put_beside_it(
+    workspaces: Workspaces, top: Path, tmp_path: Path
+) -> None:
+    """To see that there is something takes no memory: an agent before may have left millions."""
+    for number in range(10_000):
+        os.mknod(top / str(number))
+    tracemalloc.start()
+    try:
+        assert workspaces.fill(RUN, tmp_path) == ()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 100_000
 
 
 def test_no_more_names_are_held_than_there_may_be(top: Path) -> None:
