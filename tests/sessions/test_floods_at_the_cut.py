@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 
+from holdfast.contracts.sessions.messages import OutcomeReport
 from holdfast.testing import Reply, ScriptTurn, call, say
-from holdfast.workflows.inbound.inbox import MAX_REFUSALS_PER_WINDOW
+from holdfast.workflows.inbound.inbox import (
+    MAX_MESSAGES_PER_EXECUTION,
+    MAX_REFUSALS_PER_WINDOW,
+)
 from tests.memory.runs import MemoryRuns
 from tests.sample import scripted
 
@@ -34,6 +38,33 @@ async def test_a_flood_is_gathered_no_more_behind_what_was_archived(
     assert executions > 1
     assert gathered
     assert cancelled == []
+
+
+async def test_a_flood_keeps_no_message_out_of_a_session_that_waits_for_one(
+    memory_runs: MemoryRuns,
+) -> None:
+    """
+    Between two messages, too, it goes on in a new execution: a server takes 10,000 signals in one.
+
+    It would have heard nobody until its idle time was over, not even who closes it.
+    """
+    async with memory_runs.working(scripted(lambda _: say("done"))):
+        run = await memory_runs.say(
+            "talk", {"agent": "it"}, {"message_id": "m-1", "text": "hello"}
+        )
+        await run.rest()
+        for _ in range(MAX_MESSAGES_PER_EXECUTION):
+            memory_runs.tell_soon("talk", "nonsense", {})
+        over = await run.rest()
+        executions = run.executions
+        await run.signal("message", {"message_id": "m-2", "text": "hello again"})
+        await run.rest()
+        outcome = await run.query("outcome", OutcomeReport, {"message_id": "m-2"})
+        await run.stories()
+
+    assert not over
+    assert executions == 2
+    assert outcome.state == "done"
 
 
 def timers(runs: MemoryRuns) -> Iterator[str]:

@@ -155,7 +155,7 @@ class StepLoop:
                     await self._run.record("stopped", stop.reason)
                     self._run.state = halt(self._run.state, stop, workflow.now())
                 case TakeMessage() | AwaitMessage() | EndMessage() as step:
-                    await session_steps.execute_step(self._run, step)
+                    await session_steps.execute_step(self._run, step, self._is_flooded)
                 case Finish():
                     if await self._finish():
                         return
@@ -194,14 +194,19 @@ class StepLoop:
         self._inbox.set_draining(on=False)
 
     def _next_step(self, *, advanced: bool = False) -> Step:
-        long = options.is_history_long(self._run.state.agent.max_history_events)
         return steps.next_step(
             self._run.state,
             workflow.now(),
-            history_is_long=long,
-            flooded=self._inbox.is_full(history_is_long=long),
+            history_is_long=self._is_history_long(),
+            flooded=self._is_flooded(),
             advanced=advanced,
         )
+
+    def _is_history_long(self) -> bool:
+        return options.is_history_long(self._run.state.agent.max_history_events)
+
+    def _is_flooded(self) -> bool:
+        return self._inbox.is_full(history_is_long=self._is_history_long())
 
     def _choose_step(self) -> Step:
         """

@@ -1,5 +1,6 @@
 """What a session does between messages."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from temporalio import workflow
@@ -10,8 +11,11 @@ from holdfast.workflows import options, run_context
 from holdfast.workflows.log import log_event
 from holdfast.workflows.run_context import RunContext
 
+FLOODED_IDLE = "flooded-idle"
+"""The patch by which a session that waits for a message goes on anew where a flood fills it."""
 
-async def execute_step(run: RunContext, step: SessionStep) -> None:
+
+async def execute_step(run: RunContext, step: SessionStep, is_flooded: Callable[[], bool]) -> None:
     """Take one step."""
     match step:
         case TakeMessage():
@@ -20,7 +24,7 @@ async def execute_step(run: RunContext, step: SessionStep) -> None:
         case EndMessage():
             _end_message(run)
         case AwaitMessage(until):
-            await _await_message(run, until)
+            await _await_message(run, until, is_flooded)
 
 
 def _end_message(run: RunContext) -> None:
@@ -32,12 +36,13 @@ def _end_message(run: RunContext) -> None:
     log_event("session.outcome", run.state, status=outcome)
 
 
-async def _await_message(run: RunContext, until: datetime) -> None:
+async def _await_message(run: RunContext, until: datetime, is_flooded: Callable[[], bool]) -> None:
+    """Wait for a message; a flood of anything else has the session go on in a new execution."""
     run_context.publish_status(run)
     session = messages.require_session(run.state)
     try:
         await workflow.wait_condition(
-            lambda: not _is_idle(run),
+            lambda: not _is_idle(run) or (is_flooded() and workflow.patched(FLOODED_IDLE)),
             timeout=options.at_least(until - workflow.now()),
             timeout_summary="closes if nobody says anything more until then",
         )
