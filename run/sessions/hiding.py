@@ -52,7 +52,7 @@ def hide_subjects(state: RunState, subjects: Iterable[str]) -> RunState:
     for place in places:  # by itself too: else what a project's files say would stay
         span = ItemRange(begin=place, end=place + 1)
         state = state.with_conversation(hidden=(*state.conversation.hidden, span))
-    if len(_find_known(state, about)) < len(about):
+    if len(_find_known_subjects(state, about)) < len(about):
         return hide_from(state, 0)
     return hide_from(state, min(places)) if places else state
 
@@ -157,7 +157,7 @@ def _is_about_turn(state: RunState, subject: str) -> bool:
     return spec.layer == "input" or (spec.layer == "post_action" and bool(spec.tools))
 
 
-def _find_known(state: RunState, subjects: Collection[str]) -> frozenset[str]:
+def _find_known_subjects(state: RunState, subjects: Collection[str]) -> frozenset[str]:
     """Return those of which the turns are there, be they hidden."""
     said = state.with_conversation(hidden=())
     return frozenset(subject for _, subject in _find_subjects(said, subjects))

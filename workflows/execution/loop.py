@@ -155,7 +155,7 @@ class StepLoop:
                     await self._run.record("stopped", stop.reason)
                     self._run.state = halt(self._run.state, stop, workflow.now())
                 case TakeMessage() | AwaitMessage() | EndMessage() as step:
-                    await session_steps.execute_step(self._run, step, self._is_flooded)
+                    await session_steps.execute_step(self._run, step, self._has_flood)
                 case Finish():
                     if await self._finish():
                         return
@@ -198,14 +198,14 @@ class StepLoop:
             self._run.state,
             workflow.now(),
             history_is_long=self._is_history_long(),
-            flooded=self._is_flooded(),
+            flooded=self._has_flood(),
             advanced=advanced,
         )
 
     def _is_history_long(self) -> bool:
         return options.is_history_long(self._run.state.agent.max_history_events)
 
-    def _is_flooded(self) -> bool:
+    def _has_flood(self) -> bool:
         return self._inbox.is_full(history_is_long=self._is_history_long())
 
     def _choose_step(self) -> Step:

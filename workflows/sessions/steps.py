@@ -15,7 +15,7 @@ FLOODED_IDLE = "flooded-idle"
 """The patch by which a session that waits for a message goes on anew where a flood fills it."""
 
 
-async def execute_step(run: RunContext, step: SessionStep, is_flooded: Callable[[], bool]) -> None:
+async def execute_step(run: RunContext, step: SessionStep, has_flood: Callable[[], bool]) -> None:
     """Take one step."""
     match step:
         case TakeMessage():
@@ -24,7 +24,7 @@ async def execute_step(run: RunContext, step: SessionStep, is_flooded: Callable[
         case EndMessage():
             _end_message(run)
         case AwaitMessage(until):
-            await _await_message(run, until, is_flooded)
+            await _await_message(run, until, has_flood)
 
 
 def _end_message(run: RunContext) -> None:
@@ -36,13 +36,13 @@ def _end_message(run: RunContext) -> None:
     log_event("session.outcome", run.state, status=outcome)
 
 
-async def _await_message(run: RunContext, until: datetime, is_flooded: Callable[[], bool]) -> None:
+async def _await_message(run: RunContext, until: datetime, has_flood: Callable[[], bool]) -> None:
     """Wait for a message; a flood of anything else has the session go on in a new execution."""
     run_context.publish_status(run)
     session = messages.require_session(run.state)
     try:
         await workflow.wait_condition(
-            lambda: not _is_idle(run) or (is_flooded() and workflow.patched(FLOODED_IDLE)),
+            lambda: not _is_idle(run) or (has_flood() and workflow.patched(FLOODED_IDLE)),
             timeout=options.at_least(until - workflow.now()),
             timeout_summary="closes if nobody says anything more until then",
         )
