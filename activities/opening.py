@@ -17,6 +17,14 @@ from holdfast.contracts.delegation.workers import OpenRun
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.signals import SignedSignal
 from holdfast.run.limits import reasoning, regulation
+from holdfast.tools.sharing.quota import TenantQuota
+
+MAX_EARLIER_RUNS = 20
+"""
+Local activities that ask runs what they left, of the hundred in which all is decided.
+
+A run may take half a minute to say it, and one that no worker knows takes ten seconds.
+"""
 
 
 class Searchability(Protocol):
@@ -66,12 +74,20 @@ class OpeningActivities:
         self._earlier = earlier
         self._signed = signed
         self._has_codec = has_codec
+        self._asking = TenantQuota(MAX_EARLIER_RUNS)
 
     @activity.defn
     async def read_earlier_run(self, asked: ReadEarlierRun) -> Carryover:
-        """Return what a run of the same tenant and agent left that is tried again."""
+        """
+        Return what a run of the same tenant and agent left that is tried again.
+
+        It is handed back where this worker asks many runs for the tenant already.
+        """
         require_run_caller(asked.run_id)
-        left = await self._earlier.read(asked.retry_of, asked.tenant)
+        with self._asking.take(asked.tenant) as free:
+            if not free:
+                raise build_hand_back("this worker asks many runs for this tenant already")
+            left = await self._earlier.read(asked.retry_of, asked.tenant)
         if left.brief.agent != asked.agent:
             raise build_start_refusal(
                 f"run {asked.retry_of.run_id!r} is one of agent {left.brief.agent!r}, and not of "

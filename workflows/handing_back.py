@@ -61,6 +61,19 @@ async def on_capable_worker(
                 raise
 
 
+async def once_there_is_room(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Return what a local activity comes to that is handed back for want of a place, later."""
+    pause = options.INITIAL_DECISION_DELAY
+    while True:
+        try:
+            return await attempt()
+        except FailureError as error:
+            if not failures.is_handed_back(error):
+                raise
+        await workflow.sleep(pause, summary="others of its tenant are there before it")
+        pause = min(2 * pause, options.MAX_RETRY_INTERVAL)
+
+
 async def find_worker(wanted: FindWorker, search: Search) -> bool:
     """Wait until some worker says that it has what is wanted; false where none does in time."""
     if not search.is_wanted():

@@ -19,7 +19,7 @@ from holdfast.run.earlier import recorded_results, retries
 from holdfast.run.limits import regulation
 from holdfast.workflows import failures, options
 from holdfast.workflows.execution.search_attributes import APP
-from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
+from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker, once_there_is_room
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.run_context import RunContext
 
@@ -150,10 +150,12 @@ async def _read_earlier_run(given: RunInput, retry_of: RetryOf) -> Carryover:
         earlier_actors=given.earlier_actors,
     )
     try:
-        return await workflow.execute_local_activity_method(
-            OpeningActivities.read_earlier_run,
-            asked,
-            **options.read_earlier_run(f"what run {retry_of.run_id} left"),
+        return await once_there_is_room(
+            lambda: workflow.execute_local_activity_method(
+                OpeningActivities.read_earlier_run,
+                asked,
+                **options.read_earlier_run(f"what run {retry_of.run_id} left"),
+            )
         )
     except FailureError as error:
         if is_cancelled_exception(error):

@@ -121,12 +121,13 @@ def read_earlier_run(summary: str) -> LocalActivityConfig:
     """
     Options of what asks a run that is over what it left: a worker has to build it anew for that.
 
-    While a deployment rolls that may be one without the code for it, so it is asked again.
+    While a deployment rolls that may be one without the code for it, so it is asked again. Each
+    pause is a timer: a hundred runs that pause within a task leave none to others.
     """
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=70),
         retry_policy=RetryPolicy(maximum_attempts=6),
-        local_retry_threshold=timedelta(seconds=5),
+        local_retry_threshold=YIELD_DELAY,
         summary=summary,
     )
 
@@ -136,12 +137,12 @@ def load_session(summary: str) -> LocalActivityConfig:
     Options of what finds how a session was left; it is tried for about an hour.
 
     What was said waits meanwhile; a session that opened without its past would be another one.
-    Each attempt stands in history, which must not grow without end.
+    Each attempt stands in history, which must not grow without end. So do pauses, as above.
     """
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=70),
         retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_attempts=65),
-        local_retry_threshold=timedelta(seconds=5),
+        local_retry_threshold=YIELD_DELAY,
         summary=summary,
     )
 

@@ -8,6 +8,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import (
+    build_hand_back,
     build_start_refusal,
     find_calling_execution,
     require_run_caller,
@@ -23,11 +24,15 @@ from holdfast.contracts.sessions.archive import (
 )
 from holdfast.event_log import log
 from holdfast.run.sessions.messages import describe_other_agent
+from holdfast.tools.sharing.quota import TenantQuota
 
 _STATE = "session.json"
 
 MAX_READ_AT_ONCE = 32
 """Executions of a session that are asked at the same time how they were left."""
+
+MAX_OPENING = 20
+"""Local activities that look how sessions were left, of the hundred in which all is decided."""
 
 
 class SessionActivities:
@@ -39,16 +44,21 @@ class SessionActivities:
         self._archive = archive
         self._earlier = earlier
         self._has_codec = has_codec
+        self._looking = TenantQuota(MAX_OPENING)
 
     @activity.defn
     async def load_session(self, asked: LoadSession) -> LoadedSession:
         """
         Return how a session was left that opens again.
 
-        Raises ApplicationError for one of another tenant or agent, which never opens.
+        Raises ApplicationError for one of another tenant or agent, which never opens. It is handed
+        back where this worker looks for many sessions of the tenant already.
         """
         require_run_caller(asked.session_id)
-        left = await self._find(asked.session_id)
+        with self._looking.take(asked.tenant) as free:
+            if not free:
+                raise build_hand_back("this worker opens many sessions of this tenant already")
+            left = await self._find(asked.session_id)
         if left is None:
             return LoadedSession()
         session = left.state.session

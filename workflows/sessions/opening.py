@@ -12,6 +12,7 @@ from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE, SessionI
 from holdfast.contracts.state.run import RunState
 from holdfast.run.sessions.opening import reopen_session, start_session
 from holdfast.workflows import failures, options
+from holdfast.workflows.handing_back import once_there_is_room
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.opening import adopt_state, open_agent, require_plain_start
 from holdfast.workflows.run_context import RunContext
@@ -52,10 +53,12 @@ async def _load(given: SessionInput) -> LoadedSession:
     """
     name = workflow.info().workflow_id
     try:
-        return await workflow.execute_local_activity_method(
-            SessionActivities.load_session,
-            LoadSession(session_id=name, tenant=given.tenant, agent=given.agent),
-            **options.load_session(f"how session {name} was left"),
+        return await once_there_is_room(
+            lambda: workflow.execute_local_activity_method(
+                SessionActivities.load_session,
+                LoadSession(session_id=name, tenant=given.tenant, agent=given.agent),
+                **options.load_session(f"how session {name} was left"),
+            )
         )
     except FailureError as error:
         if is_cancelled_exception(error):
