@@ -33,7 +33,7 @@ from holdfast.guardrails.definition import (
     ResourceClaims,
 )
 from holdfast.tools.context import SpanLog
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import TENANT, FairThreads
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.sharing.quota import TenantQuota
 
@@ -77,6 +77,7 @@ class GuardrailActivities:
         at once fails by that name.
         """
         require_run_caller(asked.run_id)
+        TENANT.set(asked.tenant)
         require_app(asked.app, self._app)
         looking = [(name, self._find_function(name)) for name in asked.names]
         spans = SpanLog()

@@ -17,6 +17,7 @@ from holdfast.contracts.delegation.workers import OpenRun
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.signals import SignedSignal
 from holdfast.run.limits import reasoning, regulation
+from holdfast.tools.fair_threads import TENANT
 from holdfast.tools.sharing.quota import TenantQuota
 
 MAX_EARLIER_RUNS = 20
@@ -84,6 +85,7 @@ class OpeningActivities:
         It is handed back where this worker asks many runs for the tenant already.
         """
         require_run_caller(asked.run_id)
+        TENANT.set(asked.tenant)
         with self._asking.take(asked.tenant) as free:
             if not free:
                 raise build_hand_back("this worker asks many runs for this tenant already")

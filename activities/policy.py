@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 from holdfast.activities.authority.authorities import AuthorityFile
 from holdfast.activities.authority.basis import Basis
 from holdfast.activities.authority.refusals import Refusal, refuse_arguments
-from holdfast.activities.authority.verdicts import judge_messages
+from holdfast.activities.authority.verdicts import judge_in_turn
 from holdfast.activities.callers import (
     build_hand_back,
     find_calling_execution,
@@ -31,7 +31,6 @@ from holdfast.contracts.approvals import (
     Approvable,
     ApprovalRecord,
     JudgeInput,
-    Verdict,
     Verdicts,
 )
 from holdfast.contracts.base import JsonObject, canonical_json, digest
@@ -60,7 +59,6 @@ from holdfast.contracts.decisions import (
     name_effect,
 )
 from holdfast.contracts.journal import AuditEvent, Journal
-from holdfast.contracts.signals import Message
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
 from holdfast.policy.allowlists import may_repeat
@@ -69,10 +67,9 @@ from holdfast.policy.case import CallContext, DecisionFacts
 from holdfast.policy.engine import decide
 from holdfast.policy.rules import Policy
 from holdfast.policy.signatures import KeyClaim
-from holdfast.policy.signed_signals import judge_controls
 from holdfast.policy.trust import Trust, TrustedIssuer, is_address
 from holdfast.policy.undoing import matches_shown_undo
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import TENANT, FairThreads
 from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.registry import ToolRegistry
 from holdfast.tools.sharing.quota import TenantQuota
@@ -150,6 +147,7 @@ class PolicyActivities:
         Raises ApplicationError where it would wait with many of the tenant's large calls.
         """
         require_run_caller(asked.run_id)
+        TENANT.set(asked.caller.tenant)
         self._require_tools(asked)
         with self._begin(asked) as free:
             if not free:
@@ -198,12 +196,7 @@ class PolicyActivities:
         given = (record for request in requests for record in request.approvals)
         trust = await self._trust(find_key_claims(hearing), given)
         hearing = hearing.with_(now=clock.now())
-        controls = judge_controls(hearing, trust)
-        if hearing.execution != execution:
-            verdicts = tuple(map(_reject_after_reset, hearing.messages))
-        else:
-            verdicts = await judge_messages(hearing, trust)
-        return Verdicts(verdicts=verdicts, controls=controls, execution=execution)
+        return await judge_in_turn(hearing, trust, execution)
 
     @activity.defn
     async def record(self, event: AuditEvent) -> Journal | None:
@@ -360,15 +353,6 @@ def _measure(asked: AuthorizeCalls, call: AnyCall) -> float:
         return size((call, asked.filled.get(call.call_id)))
     except PydanticSerializationError:
         return inf
-
-
-def _reject_after_reset(message: Message) -> Verdict:
-    return Verdict(
-        accepted=False,
-        request_id=message.request_id,
-        reason="the workflow was reset: look at what it asks now, and decide about that",
-        code="reset",
-    )
 
 
 def _find_draft(asked: AuthorizeCalls, call: ToolCall, tool: Tool) -> Draft | None:

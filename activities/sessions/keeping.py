@@ -24,6 +24,7 @@ from holdfast.contracts.sessions.archive import (
 )
 from holdfast.event_log import log
 from holdfast.run.sessions.messages import describe_other_agent
+from holdfast.tools.fair_threads import TENANT
 from holdfast.tools.sharing.quota import TenantQuota
 
 _STATE = "session.json"
@@ -55,6 +56,7 @@ class SessionActivities:
         back where this worker looks for many sessions of the tenant already.
         """
         require_run_caller(asked.session_id)
+        TENANT.set(asked.tenant)
         with self._looking.take(asked.tenant) as free:
             if not free:
                 raise build_hand_back("this worker opens many sessions of this tenant already")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from temporalio.exceptions import ApplicationError
 
-from holdfast.activities.authority.verdicts import judge_messages
+from holdfast.activities.authority.verdicts import judge_in_turn
 from holdfast.contracts.approvals import JudgeInput
 from holdfast.policy.trust import Trust
 from holdfast.testing import call, say
@@ -33,7 +33,7 @@ async def test_no_tenant_takes_the_places_of_others() -> None:
     asked = [*(_large("acme", run) for run in range(MANY)), _large("other"), _large("")]
 
     found = await asyncio.gather(
-        *(judge_messages(one, Trust()) for one in asked), return_exceptions=True
+        *(judge_in_turn(one, Trust(), one.execution) for one in asked), return_exceptions=True
     )
 
     refused = [isinstance(one, ApplicationError) for one in found]

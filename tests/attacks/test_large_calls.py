@@ -10,10 +10,11 @@ from pydantic import AfterValidator, JsonValue
 from temporalio.exceptions import ApplicationError
 
 from holdfast import Risk, tool
+from holdfast.activities.authority.verdicts import JUDGES
 from holdfast.activities.policy import MAX_LARGE_RULINGS, PolicyActivities, PolicyEnvironment
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AuthorizeCalls, Caller, Decided, Rulings
-from holdfast.contracts.signals import AnswerSignal
+from holdfast.contracts.signals import AnswerSignal, ControlMessage
 from holdfast.policy.rules import NO_POLICY
 from holdfast.tools.execution import execute
 from holdfast.tools.registry import ToolRegistry
@@ -147,6 +148,24 @@ async def test_calls_that_others_hardly_wait_for_take_no_share() -> None:
 
     for answer in await asyncio.gather(*asked):
         assert isinstance(answer.rulings[0], Decided)
+
+
+async def test_many_signed_signals_are_judged_beside_the_loop() -> None:
+    """To verify two hundred signatures takes a tenth of a second."""
+    stop = ControlMessage(signal="stop", by="eve", digest="d", token=f"{'a' * 200}.b.c")
+    hearing = a_hearing([], [], controls=(stop,) * 200, first_execution_run_id="e")
+    hold = [asyncio.create_task(JUDGES.run(name, everybody_waits.wait)) for name in "ab"]
+    everybody_waits.clear()
+    judging = asyncio.create_task(in_run("run-1").run(policy_activities().judge, hearing))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    waits = not judging.done()
+    everybody_waits.set()
+    judged = await judging
+    await asyncio.gather(*hold)
+
+    assert waits
+    assert {one.code for one in judged.controls} == {"invalid_token"}
 
 
 async def test_large_answers_are_judged_beside_the_loop() -> None:

@@ -3,14 +3,21 @@
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import ClassVar
+
+MAX_TOGETHER = 70
+"""Of the hundred: the others are for what is quick, however many tenants somebody names."""
 
 
 class TenantQuota:
     """
     A few of the hundred places in which a worker decides, for what waits there for its turn.
 
-    Of the tenants that have any each has the same share.
+    Of the tenants that have any each has the same share, and all quotas together have no more than
+    there is room for.
     """
+
+    _together: ClassVar[int] = 0
 
     def __init__(self, places: int) -> None:
         self._places = places
@@ -18,15 +25,18 @@ class TenantQuota:
 
     @contextmanager
     def take(self, tenant: str) -> Generator[bool]:
-        """Have a place within the block; false where the tenant has its share already."""
+        """Have a place within the block; false beyond its share, or where all are taken."""
         taken = self._taken
-        if taken[tenant] >= max(1, self._places // len({tenant, *taken})):
+        share = max(1, self._places // len({tenant, *taken}))
+        if taken[tenant] >= share or TenantQuota._together >= MAX_TOGETHER:
             yield False
             return
         taken[tenant] += 1
+        TenantQuota._together += 1
         try:
             yield True
         finally:
+            TenantQuota._together -= 1
             taken[tenant] -= 1
             if not taken[tenant]:
                 del taken[tenant]
