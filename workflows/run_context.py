@@ -70,12 +70,14 @@ class SentCall(NamedTuple):
     """
     A call that was sent to a queue. One without state was ruled on with another.
 
-    That takes it back, or loads what it needs.
+    That takes it back, or loads what it needs. One may be sent though the run is `suspended`: a
+    command of a guardrail that comes to its end with a model, or before a new execution.
     """
 
     invocation: ToolInvocation
     call: CallState | None = None
     of_model: bool = False
+    suspended: bool = False
 
 
 class RunContext:

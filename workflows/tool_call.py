@@ -81,7 +81,8 @@ async def run_tool(
         )
     contract = _limit_retries(state.agent.budget, contract)
     contract = contract.with_risk(ruling.runs_as, reaches_out=ruling.reaches_out)
-    with run.track_sent(SentCall(invocation, asked, of_model=not patient)):
+    sent = SentCall(invocation, asked, of_model=not patient, suspended=patient and run.is_held)
+    with run.track_sent(sent):
         result = await execute_tool(
             contract, ruling.runs_as, invocation, seconds_left, summary=summary, patient=patient
         )

@@ -28,7 +28,7 @@ def answer(run: RunContext, inbox: Inbox, asked: LateCallQuery) -> LateCall:
     if inbox.heard < min(behind, inbox.taken):
         return LateCall(heard=behind)
     now = max(asked.now, workflow.now())
-    if reason := _find_objection(run, sent, now):
+    if reason := find_objection(run, sent, now):
         return LateCall(reason=reason)
     if sent.call is None or not isinstance(sent.call.ruling, Decided):
         return LateCall()
@@ -41,13 +41,13 @@ def answer(run: RunContext, inbox: Inbox, asked: LateCallQuery) -> LateCall:
     return LateCall(asked=given, terms=digest_terms(sent.call.ruling))
 
 
-def _find_objection(run: RunContext, sent: SentCall, now: datetime) -> str | None:
-    """Say what ended meanwhile. What is taken back is so though the run is over."""
+def find_objection(run: RunContext, sent: SentCall, now: datetime) -> str | None:
+    """Say what ended since a call was sent. What is taken back is so though the run is over."""
     state = run.state
     over = state.is_ending if sent.of_model else sent.call is not None and state.is_over
     if over or state.stop_by_person is not None:
         return "its run is over"
-    if run.is_held:
+    if run.is_held and not sent.suspended:
         return "its run is suspended"
     elapsed = (now - state.started_at).total_seconds()
     if sent.of_model and budgets.out_of_time(state.agent.budget, state.ledger, elapsed):
