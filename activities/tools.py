@@ -28,7 +28,7 @@ from holdfast.activities.kill_switch.switches import KillSwitch
 from holdfast.activities.secret_filter import SecretFilter
 from holdfast.contracts.bounds import CLEARING_TIMEOUT
 from holdfast.contracts.calls import ToolFailure, ToolInvocation, ToolResult, ToolSuccess
-from holdfast.contracts.errors import HoldfastError, ToolDenied, ToolError
+from holdfast.contracts.errors import HoldfastError, NotNow, ToolDenied, ToolError
 from holdfast.contracts.tools import Risk
 from holdfast.policy.switches import describe_switch, find_switch
 from holdfast.tools.artifacts import ArtifactStore
@@ -174,7 +174,7 @@ class ToolActivities:
             # What is taken back was decided when it was done: it is tried until it may begin.
             again = build_hand_back if invocation.purpose == "undo" else build_not_as_decided_error
             raise again(error.reason) from None
-        except _NotAdmitted as error:
+        except (_NotAdmitted, NotNow) as error:
             return failure(invocation, name, secret_filter.redact_refusal(error, by_tool=False))
         except ToolError as error:
             return failure(invocation, name, secret_filter.redact_refusal(error))
@@ -241,9 +241,7 @@ class ToolActivities:
             switches = await self._switchboard.current()
         except HoldfastError as error:
             # Nothing has begun: the model may ask again, and nobody need wonder what happened.
-            raise _NotAdmitted(
-                str(error), ("ask for it again later", "go on without it")
-            ) from error
+            raise NotNow(str(error)) from error
         agents = (invocation.agent, *invocation.path)
         switch = find_switch(switches, tool.contract.name, agents, invocation.tenant)
         if switch is not None:

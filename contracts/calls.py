@@ -336,6 +336,11 @@ class ToolFailure(Contract):
         """Return a copy with these fields changed."""
         return self.copy_with(changes)
 
+    @property
+    def may_begin_later(self) -> bool:
+        """Whether its worker didn't begin it for a reason that passes; no tool says that."""
+        return self.status == "denied" and self.type == "rate_limited"
+
     @classmethod
     def of(
         cls, call: AnyCall, status: FailureStatus, kind: ErrorType, reason: str, *actions: str

@@ -14,6 +14,7 @@ Everything that Holdfast raises on purpose.
     - ModelNotHere          this worker can't ask it, another may
   x ToolError               a tool says why it can't do what the model asked
     - ToolDenied            a worker says why it doesn't run a call at all
+      - NotNow              the same, where it may run it in a moment
   x AnswerLost              a request was sent that may have changed something; no answer came
   x ToolTimeout             a tool was ended at its time limit
   x ToolCrashed             a tool raised something, or died, in its own process
@@ -187,6 +188,14 @@ class ToolDenied(ToolError):
 
     def __init__(self, reason: str, next_valid_actions: tuple[str, ...] = ()) -> None:
         super().__init__("permission_denied", reason, next_valid_actions)
+
+
+class NotNow(ToolDenied):
+    """Raised by a worker that can't begin a call, for a reason that passes; nothing happened."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, ("ask for it again later", "go on without it"))
+        self.type = "rate_limited"
 
 
 class AnswerLost(HoldfastError):

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar, cast
 
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_JSON_BYTES, TOO_DEEP_JSON, size
 from holdfast.contracts.calls import ToolInvocation
-from holdfast.contracts.errors import ToolDenied, ToolError
+from holdfast.contracts.errors import NotNow, ToolDenied
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.context import (
     Admission,
@@ -210,7 +210,7 @@ async def read_arguments(invocation: ToolInvocation, read: Callable[[], Result])
     """
     Read the arguments of a call, of which some take a second: in a thread where they are large.
 
-    Raises ToolError where the call has no turn, and whatever *read* raises.
+    Raises NotNow where the call has no turn, and whatever *read* raises.
     """
     if size(invocation.arguments) <= MAX_INLINE_BYTES:
         return read()
@@ -218,7 +218,7 @@ async def read_arguments(invocation: ToolInvocation, read: Callable[[], Result])
         async with asyncio.timeout(_TURN_SECONDS):
             return await _READERS.run(invocation.run_id, read)
     except TimeoutError:
-        raise ToolError("rate_limited", "too many large calls are read; it didn't begin") from None
+        raise NotNow("too many large calls are read; it didn't begin") from None
 
 
 async def execute(

@@ -6,6 +6,7 @@ What can't be undone is told, not hidden. Nobody is asked: each undo was ruled o
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Literal, TypeAlias, cast
 
 from pydantic import TypeAdapter
@@ -31,19 +32,20 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import RetryRule, Risk, ToolContract
 from holdfast.run import tool_results
-from holdfast.run.disagreements import NotBegun
+from holdfast.run.disagreements import RETRY_DELAYS_SECONDS, NotBegun
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.run_context import RunContext, SentCall, is_cancellation, wait_for_resume
+
+UNDO_LATER = "undo-later"
+"""The patch by which an undo that its worker couldn't begin just then is tried again."""
 
 Files: TypeAlias = Literal["restored", "standing", "kept"]
 """What becomes of the workspace where effects are taken back; it may be kept until later."""
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
 _RESULT_TYPE = cast("type[ToolSuccess | ToolFailure]", ToolResult)
-
-
 _RESULT_ADAPTER = TypeAdapter[ToolSuccess | ToolFailure](ToolResult)
 
 
@@ -358,12 +360,27 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
         with run.track_in_flight("undo"), run.track_sent(SentCall(invocation)):
             return await _execute(undoing, invocation, None, "")
 
-    result = await _execute_where_found(undoing, invocation, attempt)
+    trying = partial(_execute_where_found, undoing, invocation, attempt)
+    result = await _try_until_begun(tool.name, trying)
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"
     if result.status != "outcome_unknown":
         run.state = tool_results.replace_effect(run.state, index, effect)
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""
+
+
+async def _try_until_begun(
+    name: str, trying: Callable[[], Awaitable[ToolResult | NotBegun]]
+) -> ToolResult | NotBegun:
+    """Have an undo tried, and a few times more where its worker can't begin it just then."""
+    result = await trying()
+    for pause in RETRY_DELAYS_SECONDS[1:]:
+        if not (isinstance(result, ToolFailure) and result.may_begin_later):
+            break
+        if workflow.patched(UNDO_LATER):
+            await workflow.sleep(pause, summary=f"until {name} is tried again, which hasn't begun")
+            result = await trying()
+    return result
 
 
 def _call_id(effect: Effect, call: ToolCall) -> str:

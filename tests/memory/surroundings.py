@@ -10,6 +10,7 @@ from holdfast.activities.callers import Execution as EarlierExecution
 from holdfast.activities.callers import find_calling_execution
 from holdfast.contracts.approvals import PendingPage
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.sessions.archive import ArchivedSession
 from holdfast.contracts.state.late_calls import LateCall
@@ -82,12 +83,16 @@ class MemoryEarlierSessions:
 
 
 class MemorySwitches:
-    """What a test has switched off."""
+    """What a test has switched off; whoever asks is told nothing of it *unsaid* times."""
 
     def __init__(self) -> None:
         self.off: tuple[Switch, ...] = ()
+        self.unsaid = 0
 
     async def current(self) -> tuple[Switch, ...]:
+        if self.unsaid:
+            self.unsaid -= 1
+            raise HoldfastError("nobody knows what is switched off")
         return self.off
 
 
