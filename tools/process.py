@@ -377,11 +377,14 @@ def _end_in_time(seconds: float) -> threading.Timer:
     """
     End by itself, with all that it started, whatever becomes of who waits for it.
 
-    A worker that stands still ends nobody at their limit, and the run believes that it did.
+    A worker that stands still ends nobody at their limit, and the run believes that it did. Where
+    a library keeps the interpreter, no thread has a turn: the kernel ends this process then.
     """
     late = threading.Timer(seconds + _LATE_SECONDS, os.killpg, (0, signal.SIGKILL))
     late.daemon = True
     late.start()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _LATE_SECONDS + 1)
     return late
 
 

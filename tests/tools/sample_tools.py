@@ -1,5 +1,6 @@
 """Tools to test with; at the top of a module, so that a process of its own can import them."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -153,6 +154,15 @@ def linger(alive: str) -> str:
 def linger_long(alive: str) -> str:
     """Do as linger does, with more time."""
     return _linger(alive)
+
+
+@tool(risk=Risk.READ_ONLY, timeout=5)
+def linger_inside(alive: str) -> str:
+    """Say so in a pipe, and stay in a library that lets no thread of Python go on."""
+    with Path(alive).open("wb", buffering=0) as pipe:
+        pipe.write(b"up\n")
+        ctypes.PyDLL(None).sleep(60)
+    return "never"
 
 
 def _linger(alive: str) -> str:

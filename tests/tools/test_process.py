@@ -290,11 +290,12 @@ async def test_at_its_time_limit_a_tool_is_killed_with_its_children(alive: Alive
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("lingering", [sample_tools.linger, sample_tools.linger_inside])
 async def test_beyond_its_time_limit_a_tool_ends_though_its_worker_stands_still(
-    alive: Alive,
+    alive: Alive, lingering: Tool
 ) -> None:
     """Who looks what became of a write believes that it can't be under way any more."""  # T-01
-    async with calling(sample_tools.linger, alive) as call:
+    async with calling(lingering, alive) as call:
         heard = alive.heard_meanwhile(patience=30)
         with pytest.raises((ToolTimeout, ToolCrashed)):
             await call
