@@ -22,6 +22,7 @@ _NAMED_FILES = frozenset(
     {
         *("HOLDFAST_LOG_FILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH"),
         *("TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_SERVER_CA_CERT_PATH"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR"),
     }
 )
 _SECRET_NAME = Pattern("[A-Za-z0-9_]+")
@@ -126,7 +127,7 @@ def _sandbox() -> SandboxPlace:
 
 
 def _find_named_files() -> Iterator[Path]:
-    """Yield the files that variables name: with secrets, with keys of the connection, the log."""
+    """Yield the files that variables name: with secrets, keys, whom TLS trusts, and the log."""
     for name, value in os.environ.items():
         is_secret = name.startswith(_SECRET) and name.endswith(_FILE)
         if value and (is_secret or name in _NAMED_FILES):

@@ -217,16 +217,18 @@ def test_files_of_secrets_are_the_workers_own(
     """No tool works on them or on the log, and no project in which they lie brings them along."""
     project, home = tmp_path / "project", tmp_path / "home"
     (project / "keys").mkdir(parents=True)
-    for path in ("bank", "worker.log", "keys/client.key", "main.py"):
+    for path in ("bank", "worker.log", "keys/client.key", "keys/authorities.pem", "main.py"):
         (project / path).write_text("correct horse battery staple")
     monkeypatch.setenv("HOLDFAST_SECRET_BANK_FILE", str(project / "bank"))
     monkeypatch.setenv("HOLDFAST_LOG_FILE", str(project / "worker.log"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(project / "keys" / "authorities.pem"))
     monkeypatch.setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", str(project / "keys" / "client.key"))
     workspaces = Workspaces(home, own=Settings.load().own_files)
 
     left_out = workspaces.fill("run", project)
 
-    assert [one.path for one in left_out] == ["bank", "keys/client.key", "worker.log"]
+    own = ["bank", "keys/authorities.pem", "keys/client.key", "worker.log"]
+    assert [one.path for one in left_out] == own
     assert (workspaces.ensure("run") / "main.py").exists()
 
 
