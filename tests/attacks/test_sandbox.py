@@ -195,9 +195,11 @@ result = tried(socket.socket(socket.AF_UNIX).connect, {name!r})
 @pytest.mark.parametrize("family", [16, 17, 38, 40], ids=["netlink", "packet", "crypto", "vsock"])
 async def test_other_kinds_of_sockets(attack: Attack, family: int) -> None:
     """Sockets that no namespace confines, such as vsock to the host of a machine, aren't had."""
-    code = f"import socket; result = tried(socket.socket, {family}, socket.SOCK_RAW)"
-
-    assert await tried(attack, code) == "Address family not supported by protocol"
+    code = f"""
+import socket
+result = [tried(make, {family}, socket.SOCK_RAW) for make in (socket.socket, socket.socketpair)]
+"""
+    assert await tried(attack, code) == ["Address family not supported by protocol"] * 2
 
 
 async def test_writing_to_the_system(attack: Attack) -> None:

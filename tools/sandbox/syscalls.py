@@ -13,7 +13,7 @@ NEWEST_SYSCALL = 462
 class _Machine(NamedTuple):
     audit: int
     clone: int
-    socket: int
+    sockets: tuple[int, int]
     ioctl: int
     mmap: int
     seccomp: int
@@ -40,7 +40,7 @@ _MACHINES: Mapping[str, _Machine] = {
     "x86_64": _Machine(
         audit=0xC000_003E,
         clone=56,
-        socket=41,
+        sockets=(41, 53),
         ioctl=16,
         mmap=9,
         seccomp=317,
@@ -58,7 +58,7 @@ _MACHINES: Mapping[str, _Machine] = {
     "aarch64": _Machine(
         audit=0xC000_00B7,
         clone=220,
-        socket=198,
+        sockets=(198, 199),
         ioctl=29,
         mmap=222,
         seccomp=277,
@@ -129,7 +129,9 @@ def syscall_filter() -> bytes:
         machine.clone, _FIRST, [*_when(_ANY_OF, _NEW_NAMESPACES, _FAIL | EPERM)], _ALLOW
     )
     families = [step for family in _FAMILIES for step in _when(_EQUAL, family, _ALLOW)]
-    program += _arguments(machine.socket, _FIRST, families, _FAIL | EAFNOSUPPORT)
+    # socket and socketpair, which has the kernel load what it needs for a family, too.
+    for number in machine.sockets:
+        program += _arguments(number, _FIRST, families, _FAIL | EAFNOSUPPORT)
     requests = [step for request in _TERMINAL for step in _when(_EQUAL, request, _FAIL | EPERM)]
     for request in _SPACE:
         requests += _when(_EQUAL, request, _FAIL | EOPNOTSUPP)
