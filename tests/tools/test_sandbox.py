@@ -4,6 +4,7 @@ import asyncio
 import os
 import platform
 import re
+import resource
 import shutil
 import sys
 from collections.abc import Callable
@@ -330,6 +331,28 @@ async def test_what_is_not_admitted_does_not_begin(folder: Path) -> None:
 
     assert len(standing) == 1
     assert not list(folder.rglob("done"))
+
+
+@needs_linux
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is missing")
+async def test_what_the_system_has_no_room_for_did_not_begin(folder: Path) -> None:
+    """Who uses up processes or files makes no call of others one that may have happened."""
+    # T-20
+    sandbox = Sandbox(folder)
+    await sandbox.prepare([builtin.run_python])
+    call = an_invocation(arguments={"code": "print(1)"})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(ToolDenied, match="no sandbox can be started now: Too many open files"):
+            await sandbox.run(builtin.run_python, call, lambda _: None, nobody, admitted)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    shutil.rmtree(folder / "workspaces")
+    (folder / "workspaces").touch()
+
+    with pytest.raises(ToolDenied, match="no sandbox can be started now"):
+        await sandbox.run(builtin.run_python, call, lambda _: None, nobody, admitted)
 
 
 @needs_linux

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from math import ceil
@@ -112,7 +112,8 @@ class Sandbox:
         admit: Admission,
     ) -> bytes:
         """Make a call, and return what it says that its result is."""
-        jail = await self._jail(tool, invocation)
+        with _denying():
+            jail = await self._jail(tool, invocation)
         name, limit = tool.contract.name, invocation.limit_time(tool.contract.timeout)
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
         async with (
@@ -134,12 +135,14 @@ class Sandbox:
         self, jail: Jail, run_id: str, limit: float
     ) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:
         """Have a sandbox while the block lasts, ready for its call."""
-        with open_pipes() as (ours, its):
-            try:
-                most = ceil(SANDBOX_SPARE.total_seconds() + limit)
-                launched = launch(_bubblewrap(), jail, its, most)
-            finally:
-                close(its)
+        with contextlib.ExitStack() as stack:
+            with _denying():
+                ours, its = stack.enter_context(open_pipes())
+                try:
+                    most = ceil(SANDBOX_SPARE.total_seconds() + limit)
+                    launched = launch(_bubblewrap(), jail, its, most)
+                finally:
+                    close(its)
             channel = Channel(ours, run_id)
             try:
                 if ready := await _is_ready(channel):
@@ -196,6 +199,18 @@ class Sandbox:
             copying = asyncio.to_thread(copy_code, names, self._home / "sandbox")
             self._copies[is_ours] = asyncio.ensure_future(copying)
         return await asyncio.shield(self._copies[is_ours])
+
+
+@contextlib.contextmanager
+def _denying() -> Generator[None]:
+    """Say that a call didn't begin for which the system has no room, processes or files."""
+    try:
+        yield
+    except OSError as error:
+        raise ToolDenied(
+            f"no sandbox can be started now: {error.strerror or type(error).__name__}",
+            ("ask for it again later", "ask a person to look at the sandbox"),
+        ) from error
 
 
 def _describe_end(tool: Tool, why: str) -> ToolError | ToolCrashed:
