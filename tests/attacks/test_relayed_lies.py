@@ -1,8 +1,10 @@
 """Requests of a part, shown by somebody else with other words and the digests of the real one."""
 
 import json
+import random
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from temporalio.client import Client
@@ -12,6 +14,7 @@ from holdfast.cli import seeing
 from holdfast.client import Run
 from holdfast.contracts.approvals import ApprovalRequest, Question, Request
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.signals import AnswerSignal
 from holdfast.settings import Settings
 from holdfast.signing import OwnKey
@@ -228,3 +231,29 @@ async def test_a_token_says_nothing_of_what_was_left_out() -> None:
     seeing.require_shown_whole(run, shown)
     with pytest.raises(HoldfastError, match="not shown whole by run 'root'"):
         seeing.require_shown_whole(run, shown.with_(left_out=" "))
+
+
+async def test_a_made_up_verdict_of_any_length_is_kept_short(memory_runs: MemoryRuns) -> None:
+    """
+    What is said right behind a message knows by which name that is sent on: the server's id.
+
+    Eight such reasons would be more than a query returns, or the next execution begins with.
+    """
+    script = [call("ask_user", question="Which one?"), FOUND]
+    async with memory_runs.working(desk([ask("tides"), say("It is so.")], script)):
+        run = await memory_runs.start("desk")
+        (request,) = await relayed(run)
+        (begun,) = memory_runs.server.executions[run.id]
+        chance = random.Random(begun.beginning.init.randomness_seed)
+        said: JsonObject = {"request_id": request.request_id, "decision": "approve"}
+        for _ in range(8):
+            name = UUID(bytes=chance.getrandbits(128).to_bytes(16, "big"), version=4)
+            outcome: JsonObject = {"accepted": False, "request_id": "", "reason": "x" * 140_000}
+            memory_runs.tell_soon(run.id, "approval", {**said, "approver": "eve"})
+            memory_runs.tell_soon(run.id, "verdict", {"forward_id": str(name), "outcome": outcome})
+        await run.rest()
+        refused = (await run.status()).refused
+        await run.cancel()
+
+    assert [one.signal for one in refused] == ["approval"] * 8
+    assert {len(one.reason) for one in refused} == {MAX_VALIDATION_ERROR_CHARS}
