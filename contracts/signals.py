@@ -7,10 +7,8 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias, get_args
 from pydantic import Field, model_validator
 
 from holdfast.contracts.base import Contract, Inbound
-from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import OutcomeCode
-from holdfast.contracts.texts import clip_chars
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 
@@ -216,10 +214,9 @@ class MessageOutcome(Contract):
     reason: str
     code: OutcomeCode = Field(default="accepted", exclude_if=lambda code: code == "accepted")
 
-    def about(self, request_id: str) -> Self:
-        """Return what a part says of a request as its whole tells it: of any length, at first."""
-        reason = clip_chars(self.reason, MAX_VALIDATION_ERROR_CHARS)
-        return self.copy_with({"request_id": request_id, "reason": reason})
+    def with_(self, *, request_id: str) -> Self:
+        """Return a copy about the request with this id."""
+        return self.copy_with({"request_id": request_id})
 
 
 class RefusedMessage(Contract):

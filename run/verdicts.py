@@ -12,6 +12,7 @@ from holdfast.contracts.approvals import (
     Review,
     Verdict,
 )
+from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.journal import MessageRefused
 from holdfast.contracts.signals import (
@@ -24,6 +25,7 @@ from holdfast.contracts.signals import (
     UsedToken,
 )
 from holdfast.contracts.state.run import RunState
+from holdfast.contracts.texts import clip_chars
 from holdfast.run import approvals, escalations, requests, tool_results
 from holdfast.run.sessions import hiding
 from holdfast.run.summaries import find_sender
@@ -168,12 +170,12 @@ def keep_token(state: RunState, proof: Proof, now: datetime) -> RunState:
 def record_refusal(
     state: RunState, signal: str, disposition: MessageOutcome, now: datetime, *, sender: str = ""
 ) -> RunState:
-    """Keep a message that changed nothing."""
+    """Keep a message that changed nothing, and of why no more than anybody needs to know."""
     entry = RefusedMessage(
         signal=signal,
         request_id=disposition.request_id,
         sender=sender,
-        reason=disposition.reason,
+        reason=clip_chars(disposition.reason, MAX_VALIDATION_ERROR_CHARS),
         at=now,
         code=disposition.code,
     )

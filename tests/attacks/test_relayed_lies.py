@@ -22,7 +22,7 @@ from holdfast.testing import call, say
 from tests.builders import a_request
 from tests.memory.runs import MemoryRun, MemoryRuns
 from tests.policy.reviews import a_review
-from tests.sample import lines
+from tests.sample import lines, scripted
 from tests.workflows.delegating import FOUND, ask, desk
 from tests.workflows.test_permissions import policy
 from tests.workflows.test_relayed_requests import relayed
@@ -257,3 +257,25 @@ async def test_a_made_up_verdict_of_any_length_is_kept_short(memory_runs: Memory
 
     assert [one.signal for one in refused] == ["approval"] * 8
     assert {len(one.reason) for one in refused} == {MAX_VALIDATION_ERROR_CHARS}
+
+
+async def test_a_part_with_a_name_of_any_length_is_refused_shortly(
+    memory_runs: MemoryRuns,
+) -> None:
+    """Anybody says of any run that such a part asks something: the name isn't kept."""
+    async with memory_runs.working(scripted([call("ask_user", question="Which one?")])):
+        run = await memory_runs.start("it")
+        while not await run.pending():
+            await run.pause()
+        for number in range(8):
+            name = f"{number}{'x' * 140_000}"
+            memory_runs.tell_soon(run.id, "requests", {"run_id": name, "requests": []})
+        over = await run.rest()
+        refused = (await run.status()).refused
+        lines = [one for one in await run.decided("record") if one["event"] == "message refused"]
+        await run.cancel()
+
+    assert not over
+    assert len(refused) == 8
+    assert max(len(one.reason) for one in refused) < MAX_VALIDATION_ERROR_CHARS
+    assert len(str(lines)) < 10_000

@@ -125,7 +125,7 @@ class RequestRelay:
             return False
         self._answered.append(forward_id)
         inbound, said = found
-        outcome = outcome.about(said.request_id)
+        outcome = outcome.with_(request_id=said.request_id)
         if not outcome.accepted:
             self._run.state = verdicts.record_refusal(
                 self._run.state, inbound.signal, outcome, workflow.now(), sender=find_sender(said)

@@ -30,6 +30,7 @@ from holdfast.contracts.signals import (
     SuspensionSignal,
 )
 from holdfast.contracts.state.run import RunState
+from holdfast.contracts.texts import shorten
 from holdfast.run import requests, summaries, turns, verdicts
 from holdfast.run.inbound import controls
 from holdfast.run.sessions import messages as sessions
@@ -141,7 +142,7 @@ class SignalHandler:
                 self._run.confirm_suspension(part)
             case RequestsSignal(run_id=part):
                 if not self._relay.show(told):
-                    why = f"no run {part!r} works for this one"
+                    why = f"no run {shorten(part)!r} works for this one"
                     return self._refuse_relative(inbound, "requests", why)
             case VerdictSignal(forward_id=name):
                 if not self._relay.settle(told):
