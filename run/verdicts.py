@@ -25,7 +25,7 @@ from holdfast.contracts.signals import (
     UsedToken,
 )
 from holdfast.contracts.state.run import RunState
-from holdfast.contracts.texts import clip_chars
+from holdfast.contracts.texts import clip_chars, shorten
 from holdfast.run import approvals, escalations, requests, tool_results
 from holdfast.run.sessions import hiding
 from holdfast.run.summaries import find_sender
@@ -172,7 +172,7 @@ def record_refusal(
 ) -> RunState:
     """Keep a message that changed nothing, and of why no more than anybody needs to know."""
     entry = RefusedMessage(
-        signal=signal,
+        signal=shorten(signal),  # an update may have a name of any length
         request_id=disposition.request_id,
         sender=sender,
         reason=clip_chars(disposition.reason, MAX_VALIDATION_ERROR_CHARS),

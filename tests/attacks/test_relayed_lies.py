@@ -16,6 +16,7 @@ from holdfast.contracts.approvals import ApprovalRequest, Question, Request
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_VALIDATION_ERROR_CHARS
 from holdfast.contracts.signals import AnswerSignal
+from holdfast.contracts.texts import MAX_LINE_CHARS
 from holdfast.settings import Settings
 from holdfast.signing import OwnKey
 from holdfast.testing import call, say
@@ -279,3 +280,19 @@ async def test_a_part_with_a_name_of_any_length_is_refused_shortly(
     assert len(refused) == 8
     assert max(len(one.reason) for one in refused) < MAX_VALIDATION_ERROR_CHARS
     assert len(str(lines)) < 10_000
+
+
+async def test_of_an_update_without_meaning_no_name_is_kept_whole(
+    memory_runs: MemoryRuns,
+) -> None:
+    """Of a signal the server takes no such name; of an update it takes any."""
+    async with memory_runs.working(scripted([call("ask_user", question="Which one?")])):
+        run = await memory_runs.start("it")
+        while not await run.pending():
+            await run.pause()
+        outcome = await run.update("x" * 140_000, {})
+        (refused,) = (await run.status()).refused
+        await run.cancel()
+
+    assert not outcome.accepted
+    assert len(refused.signal) == MAX_LINE_CHARS

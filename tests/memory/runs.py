@@ -116,7 +116,11 @@ class MemoryRun(AnyRun):
         await self._thread.call(self._tell(name, arguments))
 
     async def decide(self, *arguments: JsonValue) -> MessageOutcome:
-        return await self._thread.call(self._update("decide", arguments))
+        return await self.update("decide", *arguments)
+
+    async def update(self, name: str, *arguments: JsonValue) -> MessageOutcome:
+        """Send an update of any name."""
+        return await self._thread.call(self._update(name, arguments))
 
     async def decide_behind(
         self, name: str, argument: JsonValue, decision: JsonValue
