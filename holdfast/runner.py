@@ -14,7 +14,6 @@ from typing import cast
 from temporalio.bridge import worker as bridge
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import (
     ActivitySerializationContext,
     DataConverter,
@@ -39,6 +38,7 @@ from holdfast.event_log import log
 from holdfast.event_order import AT_ONCE, ENDS, EventOrder, Task, kind_of
 from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
 from holdfast.workflows.options import HISTORY_LENGTH
+from holdfast.workflows.payloads import data_converter
 
 UPDATE_REFUSAL = "the run is deciding just now and has not taken this: send it again"
 
@@ -358,10 +358,10 @@ async def _shut_down(
 
 
 def build_replayer(*workflows: type, inner: WorkflowRunner | None = None) -> Replayer:
-    """Return what replays histories of these workflows, without a limit of time either."""
+    """Return what replays histories of these workflows: read as by workers, and without limit."""
     return Replayer(
         workflows=workflows,
         workflow_runner=RUNNER if inner is None else OrderedRunner(inner),
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter,
         debug_mode=True,
     )

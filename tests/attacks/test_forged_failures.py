@@ -28,6 +28,7 @@ from tests.attacks.half_workers import half_working, no_calls
 from tests.attacks.test_forged_results import complete
 from tests.attacks.test_releases import ALLOWED
 from tests.builders import a_call, a_reply
+from tests.control.controlled import replayed
 from tests.running import Run, Runs
 from tests.sample import TOOLS, scripted
 from tests.workflows.test_permissions import policy
@@ -126,6 +127,7 @@ async def test_a_model_that_fails_with_what_nobody_can_read_has_failed(
                 await fail(runs, run, await begun(runs), failure)
                 await complete(runs, run, await begun(runs), a_reply().model_dump(mode="json"))
                 result = await run.result()
+                await replayed(runs, run)
 
                 assert result.status == "completed"
 
