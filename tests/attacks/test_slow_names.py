@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 
 import pytest
@@ -13,6 +14,7 @@ from holdfast.testing import say
 from holdfast.tools.egress.client import Egress
 from holdfast.tools.egress.exchange import HttpAnswer, request
 from holdfast.tools.egress.names import MAX_LOOK_UPS, look_up_apart
+from holdfast.tools.fair_threads import TENANT
 from tests.attacks.net import PUBLIC, Net
 from tests.running import Runs
 
@@ -74,6 +76,25 @@ async def test_look_ups_are_bounded(server_answers: threading.Event) -> None:
     assert {await refusal(task) for task in asking} == {"internal_error"}  # nobody is there
     with pytest.raises(ToolError, match="All connection attempts failed"):
         await ask()
+
+
+async def test_no_tenant_takes_all_look_ups(server_answers: threading.Event) -> None:
+    """Its code may ask for a granted host, and end, as often as it likes; others still ask."""
+    TENANT.set("acme")
+    asking = await begin_to_ask(MAX_LOOK_UPS)
+    given_up, *_ = asking
+    given_up.cancel()
+    with pytest.raises(ToolError, match="too many names are being looked up"):
+        await ask()
+    TENANT.set("globex")
+    [other] = await begin_to_ask(1)
+
+    assert not other.done()
+    server_answers.set()
+    assert await refusal(other) == "internal_error"  # nobody is there
+    ends = await asyncio.gather(*asking, return_exceptions=True)
+    kinds = Counter(one.type for one in ends if isinstance(one, ToolError))
+    assert kinds["rate_limited"] == MAX_LOOK_UPS // 2
 
 
 @pytest.fixture

@@ -4,9 +4,12 @@ import asyncio
 import contextlib
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from holdfast.tools.fair_threads import TENANT
 
 MAX_LOOK_UPS = 64
 """
@@ -14,6 +17,9 @@ Names that a process looks up at the same time for code in the sandbox, and as m
 
 One may take the system a minute and more.
 """
+
+MAX_LOOK_UPS_OF_ONE = MAX_LOOK_UPS // 2
+"""Of one tenant: code that is granted a host may ask for it, and end, some times a second."""
 
 Found = TypeVar("Found")
 
@@ -41,28 +47,45 @@ class _LookUps(Generic[Found]):
     """
 
     def __init__(self) -> None:
-        self._slots = threading.BoundedSemaphore(MAX_LOOK_UPS)
+        self._lock = threading.Lock()
+        self._looking = Counter[str]()
 
-    async def run(self, look_up: Callable[[], Found]) -> Found:
-        """Look something up. Raises what that raises, and LookUpsExhausted."""
-        if not self._slots.acquire(blocking=False):
+    async def run(self, look_up: Callable[[], Found], tenant: str = "") -> Found:
+        """Look something up, for a *tenant* alone. Raises what that does, and LookUpsExhausted."""
+        if not self._begin(tenant):
             raise LookUpsExhausted
         answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-        looking = threading.Thread(target=self._run, args=(look_up, answer), daemon=True)
+        looking = threading.Thread(target=self._run, args=(look_up, answer, tenant), daemon=True)
         try:
             looking.start()
         except RuntimeError:  # the system has no more threads
-            self._slots.release()
+            self._end(tenant)
             raise LookUpsExhausted from None
         return await answer
 
-    def _run(self, look_up: Callable[[], Found], answer: asyncio.Future[Found]) -> None:
+    def _begin(self, tenant: str) -> bool:
+        most = MAX_LOOK_UPS_OF_ONE if tenant else MAX_LOOK_UPS
+        with self._lock:
+            begins = self._looking.total() < MAX_LOOK_UPS and self._looking[tenant] < most
+            if begins:
+                self._looking[tenant] += 1
+        return begins
+
+    def _end(self, tenant: str) -> None:
+        with self._lock:
+            self._looking[tenant] -= 1
+            if not self._looking[tenant]:
+                del self._looking[tenant]
+
+    def _run(
+        self, look_up: Callable[[], Found], answer: asyncio.Future[Found], tenant: str
+    ) -> None:
         try:
             tell = partial(_tell, answer, look_up())
         except (OSError, ValueError, OverflowError, TypeError) as error:
             tell = partial(_tell_error, answer, error)
         finally:
-            self._slots.release()
+            self._end(tenant)
         with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
             answer.get_loop().call_soon_threadsafe(tell)
 
@@ -82,7 +105,7 @@ _OF_THE_SANDBOX = _LookUps[Sequence[str]]()
 
 async def system_addresses(host: str, port: int) -> Sequence[str]:
     """Ask the system's resolver, for code in the sandbox."""
-    return await _OF_THE_SANDBOX.run(partial(_find_addresses, host, port))
+    return await _OF_THE_SANDBOX.run(partial(_find_addresses, host, port), TENANT.get())
 
 
 def _find_addresses(host: str, port: int) -> Sequence[str]:
