@@ -107,12 +107,13 @@ def record(summary: str) -> LocalActivityConfig:
     """
     Options of what is put on record: an agent as its run begins with it, a line for the audit.
 
-    It is tried until it succeeds. Longer pauses are timers, which keep no workflow task open.
+    It is tried until it succeeds. Its pauses are timers, which keep no workflow task open: there
+    are a hundred, and as many may wait for an archive that is away.
     """
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=10),
         retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
-        local_retry_threshold=timedelta(seconds=5),
+        local_retry_threshold=YIELD_DELAY,
         summary=summary,
     )
 
@@ -121,8 +122,8 @@ def read_earlier_run(summary: str) -> LocalActivityConfig:
     """
     Options of what asks a run that is over what it left: a worker has to build it anew for that.
 
-    While a deployment rolls that may be one without the code for it, so it is asked again. Each
-    pause is a timer: a hundred runs that pause within a task leave none to others.
+    While a deployment rolls that may be one without the code for it, so it is asked again.
+    Its pauses are timers, as those above.
     """
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=70),

@@ -116,7 +116,9 @@ async def test_beyond_its_share_a_tenants_sessions_open_later() -> None:
     assert await globex == await load("acme") == LoadedSession()
 
 
-@pytest.mark.parametrize("asking", [options.read_earlier_run, options.load_session])
+@pytest.mark.parametrize(
+    "asking", [options.record, options.read_earlier_run, options.load_session]
+)
 def test_no_pause_before_another_look_is_within_a_workflow_task(
     asking: Callable[[str], LocalActivityConfig],
 ) -> None:
