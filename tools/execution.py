@@ -239,7 +239,7 @@ async def execute(
     """
     limit = invocation.limit_time(tool.contract.timeout)
     if not tool.is_async:
-        return await run_in_process(Job(tool, invocation, secret), limit, heartbeat, admit)
+        return await _run_apart(Job(tool, invocation, secret), limit, heartbeat, admit)
     context = ToolContext.of(invocation, secret, heartbeat, kept=kept)
     bind = partial(tool.bind, invocation.arguments, context)
     values = await read_arguments(invocation, bind)
@@ -254,3 +254,22 @@ async def execute(
     async with fail_after(CLEARING_TIMEOUT.total_seconds(), NoRoom()):
         await RESULT_ROOM.take(invocation, len(content), is_here=True)
     return content
+
+
+async def _run_apart(job: Job, seconds: float, heartbeat: Heartbeat, admit: Admission) -> bytes:
+    """Run a job in a process; where the system has no room for that, say that it didn't begin."""
+    begun = asyncio.Event()
+
+    async def begin() -> None:
+        await admit()
+        begun.set()
+
+    try:
+        return await run_in_process(job, seconds, heartbeat, begin)
+    except (OSError, EOFError) as error:
+        if begun.is_set():
+            raise
+        raise ToolDenied(
+            f"no process can be started now: {getattr(error, 'strerror', None) or 'no answer'}",
+            ("ask for it again later",),
+        ) from error

@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import os
+import resource
 import select
 import signal
 import threading
@@ -311,6 +312,17 @@ async def test_on_cancellation_a_tool_is_killed_with_its_children(alive: Alive) 
             await call
 
     assert await alive.heard() == b""
+
+
+async def test_what_the_system_has_no_room_for_did_not_begin() -> None:
+    """Who uses up processes or files makes no call of others one that may have happened."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(ToolDenied, match="no process can be started now: Too many"):
+            await ran(sample_tools.whoami)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_a_call_cancelled_at_once_leaves_nothing() -> None:
