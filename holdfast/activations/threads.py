@@ -1,0 +1,160 @@
+"""The threads in which workflow code runs: who only looks at what is over keeps nobody waiting."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+from typing import ParamSpec, TypeVar, cast
+
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from holdfast.activities.statuses import is_open
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_REBUILT = 2
+"""Runs that are built anew at once before one that is only looked at waits."""
+
+PATIENCE_SECONDS = 2.0
+"""So long at most: who waits here keeps one of a worker's places for workflow tasks."""
+
+MAX_SECONDS = 5.0
+"""Behind so many of building anew runs that are over rest, until half as many have passed."""
+
+TOO_MANY_LOOK = "too many look at runs that are over: ask again"
+
+_DESCRIBE_TIMEOUT = timedelta(seconds=2)
+
+
+class Rebuilding:
+    """Which runs are being built anew, and whether one more that is over may be."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._under_way: set[str] = set()
+        self._spent = 0.0
+        self._rests = False
+        self._counted = now()
+        self._room = asyncio.Event()
+
+    def begin(self, execution: str) -> None:
+        self._count()
+        self._under_way.add(execution)
+
+    def end(self, execution: str) -> None:
+        if execution in self._under_way:
+            self._count()
+            self._under_way.discard(execution)
+            self._room.set()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._under_way and not self._is_resting()
+
+    async def may_look(self) -> bool:
+        """Wait until few are built anew; whether that came soon, and is allowed by the time."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while len(self._under_way) >= MAX_REBUILT and not self._is_resting():
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            return False
+        return not self._is_resting()
+
+    def _is_resting(self) -> bool:
+        self._count()
+        self._rests = self._spent >= (MAX_SECONDS / 2 if self._rests else MAX_SECONDS)
+        return self._rests
+
+    def _count(self) -> None:
+        passed = self._now() - self._counted
+        self._counted += passed
+        spent = self._spent + (passed if self._under_way else -passed)
+        self._spent = min(max(spent, 0.0), MAX_SECONDS)
+
+
+class WorkflowThreads(ThreadPoolExecutor):
+    """
+    A few threads, and two in which runs are built anew.
+
+    A hundred that build at once, as the library has them, take the interpreter from the loop until
+    no activity can say any more that it is alive. And a query of a run that is over builds it
+    anew, each time and out of its whole history, and whoever may ask may ask a hundred times at
+    once. So who goes on doesn't wait behind that, and beyond some of them such a query is refused
+    before it begins: they would take all places that a worker has for workflow tasks.
+    """
+
+    def __init__(self, client: Client, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(4, thread_name_prefix="workflow")
+        self._client = client
+        self._builders = ThreadPoolExecutor(2, thread_name_prefix="rebuild")
+        self.rebuilding = Rebuilding(now)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        match args:
+            case [WorkflowActivation() as act]:
+                return self._submit_activation(partial(fn, *args, **kwargs), act)
+            case _:
+                return super().submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 -- as the library has it
+        self._builders.shutdown(wait, cancel_futures=cancel_futures)
+        super().shutdown(wait, cancel_futures=cancel_futures)
+
+    def _submit_activation(self, work: Callable[[], T], act: WorkflowActivation) -> Future[T]:
+        if not act.is_replaying or any(map(_is_last, act.jobs)):
+            self.rebuilding.end(act.run_id)
+            return super().submit(work)
+        workflow_id = _find_start(act)
+        if workflow_id is None:
+            return self._builders.submit(work)
+        if self.rebuilding.is_idle:
+            return self._rebuild(work, act.run_id)
+        loop = asyncio.get_running_loop()
+        looked = self._refuse_or_rebuild(work, workflow_id, act.run_id)
+        return asyncio.run_coroutine_threadsafe(looked, loop)
+
+    def _rebuild(self, work: Callable[[], T], execution: str) -> Future[T]:
+        self.rebuilding.begin(execution)
+        return self._builders.submit(work)
+
+    async def _refuse_or_rebuild(
+        self, work: Callable[[], T], workflow_id: str, execution: str
+    ) -> T:
+        if await self._is_over(workflow_id, execution) and not await self.rebuilding.may_look():
+            return cast("T", _build_refusal())
+        return await asyncio.wrap_future(self._rebuild(work, execution))
+
+    async def _is_over(self, workflow_id: str, execution: str) -> bool:
+        """Whether nothing is left of an execution but to be looked at: it has no other tasks."""
+        handle = self._client.get_workflow_handle(workflow_id, run_id=execution)
+        try:
+            found = await handle.describe(rpc_timeout=_DESCRIBE_TIMEOUT)
+        except RPCError:
+            return False
+        return found.status is not None and not is_open(found.status)
+
+
+def _is_last(job: WorkflowActivationJob) -> bool:
+    """Whether a run is built by then: what it was built for, or that it is left."""
+    return job.WhichOneof("variant") in {"query_workflow", "remove_from_cache"}
+
+
+def _find_start(act: WorkflowActivation) -> str | None:
+    for job in act.jobs:
+        if job.HasField("initialize_workflow"):
+            return job.initialize_workflow.workflow_id
+    return None
+
+
+def _build_refusal() -> WorkflowActivationCompletion:
+    refused = WorkflowActivationCompletion()
+    refused.failed.failure.message = TOO_MANY_LOOK
+    return refused
