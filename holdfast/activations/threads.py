@@ -13,6 +13,7 @@ from temporalio.bridge.proto.workflow_completion import WorkflowActivationComple
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from holdfast.activities.runs import TOO_MANY_LOOK
 from holdfast.activities.statuses import is_open
 
 P = ParamSpec("P")
@@ -26,8 +27,6 @@ PATIENCE_SECONDS = 2.0
 
 MAX_SECONDS = 5.0
 """Behind so many of building anew runs that are over rest, until half as many have passed."""
-
-TOO_MANY_LOOK = "too many look at runs that are over: ask again"
 
 _DESCRIBE_TIMEOUT = timedelta(seconds=2)
 

@@ -2,21 +2,31 @@
 
 import asyncio
 from dataclasses import dataclass
+from uuid import uuid4
 
+import pytest
+from temporalio import workflow
 from temporalio.bridge.proto.workflow_activation import (
     InitializeWorkflow,
     WorkflowActivation,
     WorkflowActivationJob,
 )
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
 
 from holdfast.activations.threads import (
     MAX_REBUILT,
     MAX_SECONDS,
-    TOO_MANY_LOOK,
     Rebuilding,
     WorkflowThreads,
 )
+from holdfast.activities.callers import Execution
+from holdfast.activities.runs import TOO_MANY_LOOK, TemporalEarlierRuns
+from holdfast.activities.sessions.earlier import TemporalEarlierSessions
+from holdfast.contracts.control import RetryOf
+from holdfast.runner import RUNNER
 from holdfast.testing import call
 from tests.running import Run, Runs
 from tests.sample import scripted, told
@@ -99,3 +109,49 @@ async def test_a_worker_that_builds_much_refuses_looks_at_what_is_over(runs: Run
     assert busy == [TOO_MANY_LOOK, ""]
     assert await build_anew(threads, over) == ""
     threads.shutdown()
+
+
+@workflow.defn(name="AgentSession")
+class Over:
+    """Was a session, of which a worker says that too many look at what is over."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """End at once."""
+
+    @workflow.query
+    def archive(self, _: object) -> None:
+        """Say what a worker says instead of it."""
+        raise ApplicationError(TOO_MANY_LOOK)
+
+    @workflow.query
+    def status(self) -> None:
+        """Say the same."""
+        raise ApplicationError(TOO_MANY_LOOK)
+
+
+@workflow.defn(name="AgentRun")
+class OverRun(Over):
+    """Was a run, of which it is said, too."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """End at once."""
+
+
+async def test_nothing_is_forgotten_because_too_many_look(client: Client) -> None:
+    """A session that opens again, and a run that is tried again, ask until they are answered."""
+    queue = f"looked-at-{uuid4().hex[:8]}"
+    async with Worker(client, task_queue=queue, workflows=[Over, OverRun], workflow_runner=RUNNER):
+        session, run = [
+            await client.start_workflow(kind, id=f"{queue}-{kind}", task_queue=queue)
+            for kind in ("AgentSession", "AgentRun")
+        ]
+        await asyncio.gather(session.result(), run.result())
+        execution = Execution(session.id, (await session.describe()).run_id)
+        with pytest.raises(ApplicationError, match=f"can't be asked yet: .*{TOO_MANY_LOOK}"):
+            await TemporalEarlierSessions(client).read(execution)
+        with pytest.raises(ApplicationError) as refused:
+            await TemporalEarlierRuns(client).read(RetryOf(run_id=run.id), "default")
+
+    assert not refused.value.non_retryable
