@@ -95,6 +95,7 @@ class WorkflowThreads(ThreadPoolExecutor):
         self._client = client
         self._builders = ThreadPoolExecutor(2, thread_name_prefix="rebuild")
         self.rebuilding = Rebuilding(now)
+        self._refused: set[str] = set()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         match args:
@@ -108,6 +109,10 @@ class WorkflowThreads(ThreadPoolExecutor):
         super().shutdown(wait, cancel_futures=cancel_futures)
 
     def _submit_activation(self, work: Callable[[], T], act: WorkflowActivation) -> Future[T]:
+        if _is_left(act):
+            self._refused.discard(act.run_id)
+        elif act.run_id in self._refused:  # the SDK asks the next question before it leaves a run
+            return _done(cast("T", _build_refusal()))
         if not act.is_replaying or any(map(_is_last, act.jobs)):
             self.rebuilding.end(act.run_id)
             return super().submit(work)
@@ -128,6 +133,7 @@ class WorkflowThreads(ThreadPoolExecutor):
         self, work: Callable[[], T], workflow_id: str, execution: str
     ) -> T:
         if await self._is_over(workflow_id, execution) and not await self.rebuilding.may_look():
+            self._refused.add(execution)
             return cast("T", _build_refusal())
         return await asyncio.wrap_future(self._rebuild(work, execution))
 
@@ -139,6 +145,16 @@ class WorkflowThreads(ThreadPoolExecutor):
         except RPCError:
             return False
         return found.status is not None and not is_open(found.status)
+
+
+def _done(result: T) -> Future[T]:
+    done: Future[T] = Future()
+    done.set_result(result)
+    return done
+
+
+def _is_left(act: WorkflowActivation) -> bool:
+    return any(job.HasField("remove_from_cache") for job in act.jobs)
 
 
 def _is_last(job: WorkflowActivationJob) -> bool:

@@ -8,6 +8,8 @@ import pytest
 from temporalio import workflow
 from temporalio.bridge.proto.workflow_activation import (
     InitializeWorkflow,
+    QueryWorkflow,
+    RemoveFromCache,
     WorkflowActivation,
     WorkflowActivationJob,
 )
@@ -30,6 +32,9 @@ from holdfast.runner import RUNNER
 from holdfast.testing import call
 from tests.running import Run, Runs
 from tests.sample import scripted, told
+
+ASKED = WorkflowActivationJob(query_workflow=QueryWorkflow(query_id="legacy_query"))
+LEFT = WorkflowActivationJob(remove_from_cache=RemoveFromCache())
 
 
 @dataclass
@@ -72,20 +77,21 @@ async def test_who_looks_has_a_part_of_the_time() -> None:
     assert await rebuilding.may_look()
 
 
-async def build_anew(threads: WorkflowThreads, run: Run) -> str:
-    """Have threads begin to build a run anew, as the SDK does; what they say."""
+async def activate(threads: WorkflowThreads, run: Run, job: WorkflowActivationJob) -> str:
+    """Have threads do a job of a run, as the SDK does; what they say instead."""
 
     def work(act: WorkflowActivation) -> WorkflowActivationCompletion:
         return WorkflowActivationCompletion(run_id=act.run_id)
 
-    start = InitializeWorkflow(workflow_id=run.handle.id)
-    act = WorkflowActivation(
-        run_id=await run.execution() or "",
-        is_replaying=True,
-        jobs=[WorkflowActivationJob(initialize_workflow=start)],
-    )
+    execution = await run.execution() or ""
+    act = WorkflowActivation(run_id=execution, is_replaying=True, jobs=[job])
     said = await asyncio.wrap_future(threads.submit(work, act))
     return said.failed.failure.message
+
+
+async def build_anew(threads: WorkflowThreads, run: Run) -> str:
+    start = InitializeWorkflow(workflow_id=run.handle.id)
+    return await activate(threads, run, WorkflowActivationJob(initialize_workflow=start))
 
 
 async def test_a_worker_that_builds_much_refuses_looks_at_what_is_over(runs: Runs) -> None:
@@ -102,11 +108,14 @@ async def test_a_worker_that_builds_much_refuses_looks_at_what_is_over(runs: Run
     threads.rebuilding.begin("another")
     clock.seconds = MAX_SECONDS
     busy = [await build_anew(threads, run) for run in (over, still_open)]
+    next_one = await activate(threads, over, ASKED)
+    await activate(threads, over, LEFT)
     threads.rebuilding.end("another")
     threads.rebuilding.end(await still_open.execution() or "")
     clock.seconds += MAX_SECONDS
 
     assert busy == [TOO_MANY_LOOK, ""]
+    assert next_one == TOO_MANY_LOOK
     assert await build_anew(threads, over) == ""
     threads.shutdown()
 
