@@ -26,9 +26,9 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each step of a run take a long time."""
     quick = steps.next_step
 
-    def pondered(state: RunState, now: datetime, *, history_is_long: bool, flooded: bool) -> Step:
+    def pondered(state: RunState, now: datetime, **known: bool) -> Step:
         time.sleep(LONG)
-        return quick(state, now, history_is_long=history_is_long, flooded=flooded)
+        return quick(state, now, **known)
 
     monkeypatch.setattr(steps, "next_step", pondered)
 

@@ -95,7 +95,8 @@ class MemoryRun(AnyRun):
         return await self._thread.call(self._tell_stories())
 
     async def parts(self) -> list[str]:
-        return self._server.newest(self.id).parts
+        """Return what its executions have had others do, from the first on."""
+        return [part for one in self._server.executions[self.id] for part in one.parts]
 
     async def decided(self, activity: str) -> list[JsonObject]:
         """Return what each of its local activities of a name was told, in its latest execution."""

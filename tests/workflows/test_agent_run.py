@@ -334,5 +334,5 @@ def test_the_input_of_call_model_is_a_delta() -> None:
         *("run_id", "turn", "model", "prefix", "origin", "base", "items", "head"),
         *("pruned_before", "max_context_bytes", "strategy", "provider_state"),
         *("hidden", "summary", "summarised_before", "purpose", "patience"),
-        *("calls_left", "left", "unheard", "app", "stream", "tools", "reserved"),
+        *("calls_left", "left", "unheard", "app", "stream", "tools", "reserved", "tenant"),
     }
