@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import ParamSpec, TypeVar, cast
@@ -19,14 +21,17 @@ from holdfast.activities.statuses import is_open
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MAX_REBUILT = 2
+MAX_REBUILT = 4
 """Runs that are built anew at once before one that is only looked at waits."""
 
-PATIENCE_SECONDS = 2.0
+PATIENCE_SECONDS = 10.0
 """So long at most: who waits here keeps one of a worker's places for workflow tasks."""
 
-MAX_SECONDS = 5.0
-"""Behind so many of building anew runs that are over rest, until half as many have passed."""
+MAX_SECONDS = 3.0
+"""
+Of a processor, spent on building runs anew, of which half a second is forgiven in each second:
+behind so many none that is over is built, until half of them are.
+"""
 
 _DESCRIBE_TIMEOUT = timedelta(seconds=2)
 
@@ -37,18 +42,20 @@ class Rebuilding:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._under_way: set[str] = set()
+        self._used = deque[float]()  # from other threads
         self._spent = 0.0
         self._rests = False
         self._counted = now()
         self._room = asyncio.Event()
 
     def begin(self, execution: str) -> None:
-        self._count()
         self._under_way.add(execution)
+
+    def spend(self, seconds: float) -> None:
+        self._used.append(seconds)
 
     def end(self, execution: str) -> None:
         if execution in self._under_way:
-            self._count()
             self._under_way.discard(execution)
             self._room.set()
 
@@ -58,25 +65,21 @@ class Rebuilding:
 
     async def may_look(self) -> bool:
         """Wait until few are built anew; whether that came soon, and is allowed by the time."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while len(self._under_way) >= MAX_REBUILT and not self._is_resting():
                     self._room.clear()
-                    await self._room.wait()
-        except TimeoutError:
-            return False
-        return not self._is_resting()
+                    await asyncio.wait({asyncio.ensure_future(self._room.wait())}, timeout=0.25)
+        return len(self._under_way) < MAX_REBUILT and not self._is_resting()
 
     def _is_resting(self) -> bool:
-        self._count()
-        self._rests = self._spent >= (MAX_SECONDS / 2 if self._rests else MAX_SECONDS)
-        return self._rests
-
-    def _count(self) -> None:
         passed = self._now() - self._counted
         self._counted += passed
-        spent = self._spent + (passed if self._under_way else -passed)
-        self._spent = min(max(spent, 0.0), MAX_SECONDS)
+        self._spent = max(self._spent - passed / 2, 0.0)
+        while self._used:
+            self._spent = min(self._spent + self._used.popleft(), MAX_SECONDS)
+        self._rests = self._spent >= (MAX_SECONDS / 2 if self._rests else MAX_SECONDS)
+        return self._rests
 
 
 class WorkflowThreads(ThreadPoolExecutor):
@@ -118,7 +121,7 @@ class WorkflowThreads(ThreadPoolExecutor):
             return super().submit(work)
         workflow_id = _find_start(act)
         if workflow_id is None:
-            return self._builders.submit(work)
+            return self._build(work)
         if self.rebuilding.is_idle:
             return self._rebuild(work, act.run_id)
         loop = asyncio.get_running_loop()
@@ -127,7 +130,17 @@ class WorkflowThreads(ThreadPoolExecutor):
 
     def _rebuild(self, work: Callable[[], T], execution: str) -> Future[T]:
         self.rebuilding.begin(execution)
-        return self._builders.submit(work)
+        return self._build(work)
+
+    def _build(self, work: Callable[[], T]) -> Future[T]:
+        def build() -> T:
+            began = time.thread_time()
+            try:
+                return work()
+            finally:
+                self.rebuilding.spend(time.thread_time() - began)
+
+        return self._builders.submit(build)
 
     async def _refuse_or_rebuild(
         self, work: Callable[[], T], workflow_id: str, execution: str

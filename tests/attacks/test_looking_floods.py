@@ -62,14 +62,12 @@ async def test_who_looks_waits_while_runs_are_built_anew() -> None:
 
 
 async def test_who_looks_has_a_part_of_the_time() -> None:
-    """Runs that were built for seconds are followed by none that is over, for half as long."""
+    """Runs that took seconds to build are followed by none that is over, for as long."""
     clock = Clock()
     rebuilding = Rebuilding(clock)
-    rebuilding.begin("one")
-    clock.seconds = MAX_SECONDS
-    rebuilding.end("one")
+    rebuilding.spend(MAX_SECONDS)
     refused = [await rebuilding.may_look()]
-    clock.seconds += MAX_SECONDS / 2 - 0.1
+    clock.seconds += MAX_SECONDS - 0.1
     refused.append(await rebuilding.may_look())
     clock.seconds += 0.2
 
@@ -105,14 +103,11 @@ async def test_a_worker_that_builds_much_refuses_looks_at_what_is_over(runs: Run
         await still_open.asked()
     clock = Clock()
     threads = WorkflowThreads(runs.client, clock)
-    threads.rebuilding.begin("another")
-    clock.seconds = MAX_SECONDS
+    threads.rebuilding.spend(MAX_SECONDS)
     busy = [await build_anew(threads, run) for run in (over, still_open)]
     next_one = await activate(threads, over, ASKED)
     await activate(threads, over, LEFT)
-    threads.rebuilding.end("another")
-    threads.rebuilding.end(await still_open.execution() or "")
-    clock.seconds += MAX_SECONDS
+    clock.seconds += MAX_SECONDS + 1
 
     assert busy == [TOO_MANY_LOOK, ""]
     assert next_one == TOO_MANY_LOOK
