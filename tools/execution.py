@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar, cast
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_JSON_BYTES, TOO_DEEP_JSON, size
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import NotNow, ToolDenied
+from holdfast.contracts.tools import Risk
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.context import (
     Admission,
@@ -141,7 +142,8 @@ class WorkerExecutor:
             return
         read = partial(tool.values, invocation.arguments)
         named = str((await read_arguments(invocation, read)).get(scope.argument))
-        changes = not tool.contract.changes_nothing
+        writes_none = tool.contract.changes_nothing or tool.contract.risk is Risk.DRAFT_ONLY
+        changes = not (writes_none or invocation.purpose == "undo")
         own = self._unchanging if changes else self._own
         look = partial(
             _deny_outside_workspace, scope.argument, named, own, self._patience, changes=changes
@@ -161,7 +163,7 @@ def _list_code_places(suffix: str) -> Iterator[str]:
     """Yield where this Python, its libraries and programs lie; and where modules do, for one."""
     places = sysconfig.get_paths()
     yield from (places[name] for name in ("stdlib", "purelib", "platlib", "scripts"))
-    yield from (sys.executable, f"{sys.prefix}/pyvenv.cfg")
+    yield from filter(None, (sys.executable, f"{sys.prefix}/pyvenv.cfg"))
     if suffix in _MODULE_SUFFIXES:
         yield from sys.path
 
@@ -267,9 +269,8 @@ async def _run_apart(job: Job, seconds: float, heartbeat: Heartbeat, admit: Admi
     try:
         return await run_in_process(job, seconds, heartbeat, begin)
     except (OSError, EOFError) as error:
-        if begun.is_set():
+        reads = job.tool.contract.changes_nothing or job.invocation.purpose == "reconcile"
+        if begun.is_set() or reads:
             raise
-        raise ToolDenied(
-            f"no process can be started now: {getattr(error, 'strerror', None) or 'no answer'}",
-            ("ask for it again later",),
-        ) from error
+        why = getattr(error, "strerror", None) or "no answer"
+        raise NotNow(f"no process can be started now: {why}") from error

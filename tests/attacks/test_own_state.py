@@ -23,6 +23,12 @@ from tests.tokens import PROVIDER
 from tests.tools.sample_tools import secret_of
 
 
+@tool(risk=Risk.DRAFT_ONLY, scope=ResourceScope(kind="workspace", argument="path"))
+async def sketch(path: str) -> str:
+    """Say how a file would be changed."""
+    return path
+
+
 @tool(risk=Risk.WRITE_LOCAL, scope=ResourceScope(kind="workspace", argument="path"))
 async def save(path: str, text: str = "") -> str:
     """Save a text in a file."""
@@ -165,6 +171,20 @@ async def test_no_path_leads_to_what_counts_from_the_next_start_on(
     await place.run(save, beside, lambda _: None, admitted)
     shown = an_invocation(arguments={"path": "policy.yaml"})
     assert await place.run(look_into, shown, lambda _: None, admitted) == b'"version: 1\\n"'
+
+
+async def test_what_writes_no_code_may_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A draft, and what takes back the effect of a call that was allowed with this very path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"))
+    drafted = an_invocation(arguments={"path": "shop.py"}, purpose="draft")
+    undone = an_invocation(arguments={"path": "shop.py"}, purpose="undo")
+
+    assert await place.run(sketch, drafted, lambda _: None, admitted) == b'"shop.py"'
+    await place.run(save, undone, lambda _: None, admitted)
 
 
 @pytest.mark.parametrize("name", ["purelib", "scripts"])

@@ -85,6 +85,12 @@ def whoami(ctx: ToolContext, word: str = "") -> dict[str, str | int]:
     }
 
 
+@tool(risk=Risk.WRITE_EXTERNAL, timeout=5)
+def note(text: str) -> str:
+    """Write a text down somewhere."""
+    raise AssertionError(text)
+
+
 @tool(risk=Risk.READ_ONLY, timeout=5)
 def refuse() -> str:
     """Refuse to do what was asked."""

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.errors import ToolCrashed, ToolDenied, ToolError, ToolTimeout
+from holdfast.contracts.errors import NotNow, ToolCrashed, ToolDenied, ToolError, ToolTimeout
 from holdfast.tools.execution import execute
 from holdfast.tools.sharing.room import MAX_HELD_BYTES, RESULT_ROOM
 from holdfast.tools.tool import Tool
@@ -315,11 +315,17 @@ async def test_on_cancellation_a_tool_is_killed_with_its_children(alive: Alive) 
 
 
 async def test_what_the_system_has_no_room_for_did_not_begin() -> None:
-    """Who uses up processes or files makes no call of others one that may have happened."""
+    """
+    Who uses up processes or files makes no call of others one that may have happened.
+
+    A read fails, and is tried again.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
-        with pytest.raises(ToolDenied, match="no process can be started now: Too many"):
+        with pytest.raises(NotNow, match="no process can be started now: Too many"):
+            await ran(sample_tools.note, {"text": "hi"})
+        with pytest.raises(OSError, match="Too many open files"):
             await ran(sample_tools.whoami)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -5,7 +5,7 @@ import contextlib
 import shutil
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from holdfast.contracts.bounds import CLEARING_TIMEOUT
 from holdfast.contracts.calls import SANDBOX_SPARE, ToolInvocation
-from holdfast.contracts.errors import HoldfastError, ToolCrashed, ToolDenied, ToolError
+from holdfast.contracts.errors import HoldfastError, NotNow, ToolCrashed, ToolDenied, ToolError
 from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.egress.exchange import HttpRequest
 from holdfast.tools.large_json import look_through
@@ -112,12 +112,13 @@ class Sandbox:
         admit: Admission,
     ) -> bytes:
         """Make a call, and return what it says that its result is."""
-        with _denying():
+        denying = partial(_denying, tool, invocation)
+        with denying():
             jail = await self._jail(tool, invocation)
         name, limit = tool.contract.name, invocation.limit_time(tool.contract.timeout)
         job = Job(module=tool.module, qualname=tool.qualname, invocation=invocation)
         async with (
-            self._start(jail, invocation.run_id, limit) as (launched, channel),
+            self._start(jail, invocation.run_id, limit, denying) as (launched, channel),
             self._watch_over(launched, jail) as watch,
         ):
             await admit()
@@ -132,11 +133,15 @@ class Sandbox:
 
     @asynccontextmanager
     async def _start(
-        self, jail: Jail, run_id: str, limit: float
+        self,
+        jail: Jail,
+        run_id: str,
+        limit: float,
+        denying: Callable[[], AbstractContextManager[None]],
     ) -> AsyncGenerator[tuple[RunningSandbox, Channel]]:
         """Have a sandbox while the block lasts, ready for its call."""
         with contextlib.ExitStack() as stack:
-            with _denying():
+            with denying():
                 ours, its = stack.enter_context(open_pipes())
                 try:
                     most = ceil(SANDBOX_SPARE.total_seconds() + limit)
@@ -202,15 +207,19 @@ class Sandbox:
 
 
 @contextlib.contextmanager
-def _denying() -> Generator[None]:
-    """Say that a call didn't begin for which the system has no room, processes or files."""
+def _denying(tool: Tool, invocation: ToolInvocation) -> Generator[None]:
+    """
+    Say that a call didn't begin for which the system has no room, processes or files.
+
+    A read, or who finds out, fails: it is tried again.
+    """
     try:
         yield
     except OSError as error:
-        raise ToolDenied(
-            f"no sandbox can be started now: {error.strerror or type(error).__name__}",
-            ("ask for it again later", "ask a person to look at the sandbox"),
-        ) from error
+        if tool.contract.changes_nothing or invocation.purpose == "reconcile":
+            raise
+        why = error.strerror or type(error).__name__
+        raise NotNow(f"no sandbox can be started now: {why}") from error
 
 
 def _describe_end(tool: Tool, why: str) -> ToolError | ToolCrashed:
