@@ -70,14 +70,6 @@ another moment it can. A worker that is busy takes too long (TMPRL1101), and an 
 while it is asked is taken for another workflow (TMPRL1100).
 """
 
-TOO_MANY_LOOK = "too many look at runs that are over: ask again"
-"""What a worker of ours says that builds enough of them anew."""
-
-
-def may_answer_later(error: WorkflowQueryFailedError) -> bool:
-    """Whether the run itself said nothing, and may at another moment."""
-    return REPLAY_FAILED in str(error) or TOO_MANY_LOOK in str(error)
-
 
 class TemporalRuns:
     """Runs of this namespace, asked by their own activities; and what the server knows of all."""
@@ -237,9 +229,7 @@ class TemporalEarlierRuns:
             raise unsaid
         try:
             found = await run.query("status", result_type=StatusReport, rpc_timeout=QUERY_TIMEOUT)
-        except WorkflowQueryFailedError as error:
-            if may_answer_later(error):
-                raise unsaid from None
+        except WorkflowQueryFailedError:
             return None
         except _UNANSWERED:
             raise unsaid from None
@@ -261,7 +251,7 @@ class TemporalEarlierRuns:
             raise ApplicationError(
                 f"run {name!r} can't say what it did: {error}",
                 type="InvalidInput",
-                non_retryable=not may_answer_later(error),
+                non_retryable=REPLAY_FAILED not in str(error),
             ) from None
         except _UNANSWERED as error:
             raise ApplicationError(

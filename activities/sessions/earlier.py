@@ -20,7 +20,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import Execution
-from holdfast.activities.runs import CARRYOVER_TIMEOUT, find_last_digests, may_answer_later
+from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
 from holdfast.activities.statuses import (
     OVER,
     UnreadableHistory,
@@ -170,7 +170,7 @@ class TemporalEarlierSessions:
                 if NEVER_BEGAN in str(error):
                     self._remember_nothing(execution)
                     return None
-                if may_answer_later(error):
+                if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
                 withheld |= NOT_PROVEN in str(error) or bool(question.get("digest"))
             except RPCError as error:
