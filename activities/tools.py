@@ -216,7 +216,8 @@ class ToolActivities:
         nor one that fills in here what was never ruled on: a default of another release. Nor does
         who finds out: it would look for something else than was done.
 
-        Nor does a call begin that waited in its queue while what it was sent by came to an end.
+        Nor does what changes something begin, or what is loaded for a handoff, that waited in its
+        queue while what it was sent by came to an end.
 
         Nor does a write begin that the server may have given up: it may be known as not done by
         now, or done by another worker.
@@ -232,8 +233,11 @@ class ToolActivities:
             raise _NotAdmitted("it takes more here than what was ruled on with its call")
         if invocation.purpose == "reconcile" and tool.contract.risk.changes_nothing:
             return
-        # Before the switches: the run may take its time to answer.
-        if objection := await self._late_calls.find_objection(invocation, monotonic() - began):
+        # Before the switches: the run may take its time to answer. Reads come by hundreds, which
+        # would all ask, and keep each other waiting.
+        asks = invocation.purpose != "call" or not tool.contract.risk.changes_nothing
+        waited = monotonic() - began
+        if asks and (objection := await self._late_calls.find_objection(invocation, waited)):
             raise _Late(objection)
         if await self._find_basis(tool, invocation, monotonic() - began) != invocation.basis:
             raise _Outdated("what allowed it stands no more", ("ask for it again",))

@@ -161,7 +161,7 @@ async def test_who_finds_out_what_happened_asks_nobody() -> None:
 
 @pytest.mark.parametrize(
     ("name", "purpose", "kind"),
-    [("look", "call", NOT_AS_DECIDED), ("put_back", "undo", NOT_HERE)],
+    [("put_back", "call", NOT_AS_DECIDED), ("put_back", "undo", NOT_HERE)],
     ids=["decided anew", "tried again"],
 )
 async def test_what_may_not_begin_yet_is_no_result(
@@ -174,3 +174,13 @@ async def test_what_may_not_begin_yet_is_no_result(
         await told(place, tmp_path, name=name, purpose=purpose, late_calls=late_calls, queued=LATE)
 
     assert (raised.value.type, place.calls) == (kind, [])
+
+
+async def test_what_changes_nothing_asks_nobody(tmp_path: Path) -> None:
+    """Reads come by hundreds: all would wait for the answers of all."""
+    place, run = saying("done"), Knowing()
+    late_calls = LateCalls(run, rules_on_nothing)
+    await told(place, tmp_path, name="look", late_calls=late_calls, queued=LATE)
+
+    assert len(place.calls) == 1
+    assert run.asked == []
