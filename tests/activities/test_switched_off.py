@@ -65,13 +65,13 @@ class _Answering:
         return LateCall()
 
 
-@pytest.mark.parametrize(("name", "purpose"), [("look", "call"), ("put_back", "undo")])
+@pytest.mark.parametrize("purpose", ["call", "undo"])
 async def test_what_is_switched_off_while_its_run_is_asked_does_not_begin(
-    tmp_path: Path, name: str, purpose: str
+    tmp_path: Path, purpose: str
 ) -> None:
     """A call that waited asks its run, which may be busy for seconds."""
     # T-20
-    board, place = Board(), saying("done")
+    board, place, name = Board(), saying("done"), "put_back"
     late_calls = LateCalls(_Answering(board, name), rules_on_nothing)
     queued = timedelta(minutes=1)
     result, _ = await told(
