@@ -67,9 +67,8 @@ async def forget(client: "AsyncOpenAI", states: Sequence[JsonObject]) -> Mapping
         found[f"response {response}"] = await connection.delete(client, path)
     for conversation in _collect(states, "conversation_id"):
         path = _path(conversation)
-        await _empty(
-            client, path, most=len(states) * _MAX_ITEMS_PER_REPLY
-        )  # its items would outlive it
+        # Its items would outlive it.
+        await _empty(client, path, most=len(states) * _MAX_ITEMS_PER_REPLY)
         found[f"conversation {conversation}"] = await connection.delete(client, path)
     return found
 
