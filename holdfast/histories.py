@@ -29,9 +29,6 @@ MAX_HELD_BYTES = 50_000_000
 _PAYLOAD_BYTES = 100
 """What a payload counts for beside its bytes: to write an empty one, of two, takes 170."""
 
-_READS_IN_A_ROW = 50
-"""Payloads that a codec reads before it is everybody else's turn."""
-
 RECONNECT_SECONDS = 1.0
 """Seconds between attempts to reach a server that went away."""
 
@@ -231,9 +228,7 @@ def _note(more: int) -> Payload:
 
 
 async def _decode(codec: PayloadCodec, event: HistoryEvent) -> None:
-    for place, payload in enumerate(_find(event, Payload), start=1):
-        if place % _READS_IN_A_ROW == 0:
-            await asyncio.sleep(0)
+    for payload in _find(event, Payload):
         (readable,) = await codec.decode([payload])
         payload.CopyFrom(readable)
     for failure in _find(event, Failure):
