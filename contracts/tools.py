@@ -203,6 +203,10 @@ class ToolContract(Contract):
         """Whether a call changes nothing by itself: by its class, or because another acts."""
         return self.receiver is not None or self.risk.changes_nothing
 
+    def allows_retries(self, purpose: str) -> bool:
+        """Whether what failed is tried again: it changes nothing, or finds out what happened."""
+        return self.changes_nothing or purpose == "reconcile"
+
     @property
     def needs_sandbox(self) -> bool:
         """Whether a call never runs outside the sandbox."""

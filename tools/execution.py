@@ -269,8 +269,7 @@ async def _run_apart(job: Job, seconds: float, heartbeat: Heartbeat, admit: Admi
     try:
         return await run_in_process(job, seconds, heartbeat, begin)
     except (OSError, EOFError) as error:
-        reads = job.tool.contract.changes_nothing or job.invocation.purpose == "reconcile"
-        if begun.is_set() or reads:
+        if begun.is_set() or job.tool.contract.allows_retries(job.invocation.purpose):
             raise
         why = getattr(error, "strerror", None) or "no answer"
         raise NotNow(f"no process can be started now: {why}") from error

@@ -216,7 +216,7 @@ def _denying(tool: Tool, invocation: ToolInvocation) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        if tool.contract.changes_nothing or invocation.purpose == "reconcile":
+        if tool.contract.allows_retries(invocation.purpose):
             raise
         why = error.strerror or type(error).__name__
         raise NotNow(f"no sandbox can be started now: {why}") from error
