@@ -1,0 +1,1 @@
+"""How a worker takes the activations of workflows: what comes with them, and in which threads."""
