@@ -1,7 +1,7 @@
 """One run: its state, what is under way, what the Temporal UI shows of it, and its rests."""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
@@ -150,9 +150,10 @@ class RunContext:
         del self.begun_parts[part]
         self.relayed.pop(part, None)
 
-    def drop_loads(self) -> None:
-        """Forget what was loaded for calls that have their results."""
+    def drop_loads(self, calls: Collection[str] = ()) -> None:
+        """Forget what was loaded for *calls*, and for those that have their results."""
         waiting = {call.call.call_id for call in self.state.calls if call.result is None}
+        waiting.difference_update(calls)
         self.loaded = {name: one for name, one in self.loaded.items() if name in waiting}
 
     @property

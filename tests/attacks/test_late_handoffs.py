@@ -7,7 +7,7 @@ from holdfast.testing import Script, call, calls, say
 from tests.attacks.test_late_tasks import load_slowly
 from tests.memory.instances import without_patches
 from tests.memory.runs import MemoryRun, MemoryRuns
-from tests.sample import IMPATIENT
+from tests.sample import IMPATIENT, lines
 from tests.workflows.test_permissions import policy
 from tests.workflows.test_returning_handoffs import office
 from tests.workflows.tiered import recorded, written
@@ -45,12 +45,17 @@ async def test_a_handoff_that_waits_for_a_suspended_run_is_told_once(
 async def test_a_run_of_an_earlier_release_replays(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
-    """Nothing was decided anew in it."""
+    """What is decided anew was loaded for again, and told again, in it."""
     # AD-20
+    log = tmp_path / "log"
     with without_patches():
-        run = await _hold_one(memory_runs, tmp_path / "log")
+        run = await _hold_one(memory_runs, log)
 
-    assert await run.story()
+    assert len(await run.parts()) == 1
+    assert lines(str(log)) == ["loading", "loading"]
+    assert [line for line in recorded(await run.story()) if line.startswith("handoff")] == [
+        f"handoff: triage → billing: charge {log}"
+    ] * 2
 
 
 def _shop(log: Path, rules: Path | None = None) -> App:

@@ -52,10 +52,18 @@ async def prepare_handoff(
 
 
 def withdraw_late(run: RunContext, calls: list[str]) -> None:
-    """Have handoffs counted no more that are on record, and were too late for their receivers."""
-    if calls and workflow.patched(HANDED_ONCE):
+    """
+    Have handoffs counted no more that are on record, and were too late for their receivers.
+
+    In a run of an earlier release they are told again, and what they need is loaded again.
+    """
+    if not calls:
+        return
+    if workflow.patched(HANDED_ONCE):
         run.state = withdraw_returns(run.state, calls)
         run.handed.update(calls)
+    else:
+        run.drop_loads(calls)
 
 
 def commit_handoff(run: RunContext, state: RunState) -> RunState:
