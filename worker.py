@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -15,8 +14,6 @@ from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
 from holdfast import connection, excepthooks, logs, memory, runner, settings
-from holdfast.activations.looks import Looks
-from holdfast.activations.threads import WorkflowThreads
 from holdfast.activities.authority.basis import Basis
 from holdfast.activities.authority.keys import Keys
 from holdfast.activities.authority.late_calls import LateCallReader, LateCalls, Ruler
@@ -156,7 +153,7 @@ async def run_worker(
             workflows=[AgentRun, AgentSession],
             activities=build_activities(app, found, around, transcripts, has_sandbox=flaw is None),
             workflow_runner=runner.build_runner(client.data_converter),
-            workflow_task_executor=WorkflowThreads(client, Looks(time.monotonic)),
+            workflow_task_executor=runner.build_workflow_threads(),
             interceptors=build_interceptors(around.redactor, TranscriptInterceptor(transcripts)),
             **connection.POLLING,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,

@@ -1,10 +1,8 @@
 """Asking runs what they know, through Temporal."""
 
-import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Mapping
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, IndexedValueType, TaskQueueType
@@ -29,7 +27,6 @@ from temporalio.service import RPCError, RPCStatusCode
 from holdfast.activities.callers import Execution, build_start_refusal, find_calling_execution
 from holdfast.activities.statuses import UnreadableHistory, is_open, read_events
 from holdfast.contracts.approvals import PendingPage
-from holdfast.contracts.base import JsonObject
 from holdfast.contracts.control import RetryOf
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import ModelCall, Prefix
@@ -39,8 +36,6 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.event_log import log
 from holdfast.guardrails.detectors import resource_claims
-
-Answer = TypeVar("Answer")
 
 _KEYWORD = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
 SEARCH_ATTRIBUTES = {
@@ -74,36 +69,6 @@ What the SDK says where it couldn't replay a run for a query, and nothing of the
 another moment it can. A worker that is busy takes too long (TMPRL1101), and an execution that ends
 while it is asked is taken for another workflow (TMPRL1100).
 """
-
-TOO_MANY_LOOK = "too many look at runs that are over: ask again"
-"""What a worker of ours says that builds enough of them anew."""
-
-
-_ASK_AGAIN_SECONDS, _PAUSE_SECONDS = 10, 1
-
-
-def may_answer_later(error: WorkflowQueryFailedError) -> bool:
-    """Whether the run itself said nothing, and may at another moment."""
-    return REPLAY_FAILED in str(error) or TOO_MANY_LOOK in str(error)
-
-
-async def ask_over(
-    run: WorkflowHandle[object, object],
-    query: str,
-    *asked: JsonObject,
-    answer: type[Answer],
-    within: timedelta,
-) -> Answer:
-    """Query a run that may be over; raises as the SDK does, but where too many look asks again."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + _ASK_AGAIN_SECONDS
-    while True:
-        try:
-            return await run.query(query, args=asked, result_type=answer, rpc_timeout=within)
-        except WorkflowQueryFailedError as error:
-            if TOO_MANY_LOOK not in str(error) or loop.time() >= until:
-                raise
-        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 class TemporalRuns:
@@ -263,10 +228,8 @@ class TemporalEarlierRuns:
         if not await has_workers(self._client, (await run.describe()).task_queue):
             raise unsaid
         try:
-            found = await ask_over(run, "status", answer=StatusReport, within=QUERY_TIMEOUT)
-        except WorkflowQueryFailedError as error:
-            if may_answer_later(error):
-                raise unsaid from None
+            found = await run.query("status", result_type=StatusReport, rpc_timeout=QUERY_TIMEOUT)
+        except WorkflowQueryFailedError:
             return None
         except _UNANSWERED:
             raise unsaid from None
@@ -278,18 +241,17 @@ class TemporalEarlierRuns:
             execution.run_id,
         )
         try:
-            return await ask_over(
-                run,
+            return await run.query(
                 "carryover",
                 {"digest": digest, "turn": of.turn, "dry": of.dry},
-                answer=Carryover,
-                within=CARRYOVER_TIMEOUT,
+                result_type=Carryover,
+                rpc_timeout=CARRYOVER_TIMEOUT,
             )
         except WorkflowQueryFailedError as error:
             raise ApplicationError(
                 f"run {name!r} can't say what it did: {error}",
                 type="InvalidInput",
-                non_retryable=not may_answer_later(error),
+                non_retryable=REPLAY_FAILED not in str(error),
             ) from None
         except _UNANSWERED as error:
             raise ApplicationError(

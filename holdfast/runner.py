@@ -33,7 +33,7 @@ from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.workflow import Info
 from temporalio.workflow import _Definition as Definition
 
-from holdfast.activations.excess import copy_of, detach, drop_excess, unless_left
+from holdfast.activations import copy_of, detach, drop_excess, unless_left
 from holdfast.event_log import log
 from holdfast.event_order import AT_ONCE, ENDS, EventOrder, Task, kind_of
 from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
@@ -275,6 +275,16 @@ bridge.encode_completion = unless_left(bridge.encode_completion)
 
 SHUTDOWN_TIMEOUT = timedelta(seconds=25)
 """Until a worker that was told to stop has; its activities are cancelled before."""
+
+
+def build_workflow_threads() -> ThreadPoolExecutor:
+    """
+    Build the threads in which workflow code runs.
+
+    They are few: a hundred that build runs anew at once, as the library has them, take the
+    interpreter from the loop until no activity can say any more that it is alive.
+    """
+    return ThreadPoolExecutor(4, thread_name_prefix="workflow")
 
 
 class _LeftThreads(ThreadPoolExecutor):

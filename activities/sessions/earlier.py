@@ -20,12 +20,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from holdfast.activities.callers import Execution
-from holdfast.activities.runs import (
-    CARRYOVER_TIMEOUT,
-    ask_over,
-    find_last_digests,
-    may_answer_later,
-)
+from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
 from holdfast.activities.statuses import (
     OVER,
     UnreadableHistory,
@@ -163,18 +158,19 @@ class TemporalEarlierSessions:
         withheld = False
         async for question in self._list_questions(execution):
             try:
-                return await ask_over(
-                    self._client.get_workflow_handle(execution.run_id, run_id=execution.id),
+                return await self._client.get_workflow_handle(
+                    execution.run_id, run_id=execution.id
+                ).query(
                     "archive",
                     question,
-                    answer=ArchivedSession,
-                    within=CARRYOVER_TIMEOUT,
+                    result_type=ArchivedSession,
+                    rpc_timeout=CARRYOVER_TIMEOUT,
                 )
             except WorkflowQueryFailedError as error:
                 if NEVER_BEGAN in str(error):
                     self._remember_nothing(execution)
                     return None
-                if may_answer_later(error):
+                if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
                 withheld |= NOT_PROVEN in str(error) or bool(question.get("digest"))
             except RPCError as error:

@@ -15,7 +15,7 @@ from temporalio.client import (
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
 
-from holdfast.activities.runs import REPLAY_FAILED, ask_over
+from holdfast.activities.runs import REPLAY_FAILED
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError, NoWorker
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
@@ -99,7 +99,9 @@ async def ask(
     handle = client.get_workflow_handle(run_id, run_id=execution)
     for _ in range(QUERY_ATTEMPTS):
         try:
-            answer = await ask_over(handle, name, *arguments, answer=RawValue, within=RPC_TIMEOUT)
+            answer = await handle.query(
+                name, args=arguments, result_type=RawValue, rpc_timeout=RPC_TIMEOUT
+            )
         except WorkflowQueryFailedError as error:
             if REPLAY_FAILED not in str(error):
                 raise NoWorker(f"run {run_id!r} can't be asked yet: {error}") from None

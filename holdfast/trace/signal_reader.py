@@ -10,7 +10,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.common import RawValue
 
-from holdfast.activations.excess import MAX_ARGUMENTS
+from holdfast.activations import MAX_ARGUMENTS
 from holdfast.contracts.approvals import ControlVerdict, RequestOutcome, Verdict, Verdicts
 from holdfast.contracts.delegation.relayed import ForwardedSignal, RequestsSignal, VerdictSignal
 from holdfast.contracts.errors import OutcomeCode

@@ -27,12 +27,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import PayloadCodec
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 
-from holdfast.activations.excess import (
-    MAX_ARGUMENTS,
-    MAX_BESIDE_BYTES,
-    MAX_FIELDS,
-    drop_excess_of_start,
-)
+from holdfast.activations import MAX_ARGUMENTS, MAX_BESIDE_BYTES, MAX_FIELDS, drop_excess_of_start
 from holdfast.activities.kill_switch.switch_history import SwitchHistory
 from holdfast.contracts.switches import SwitchSignal
 from holdfast.runner import OrderedRunner

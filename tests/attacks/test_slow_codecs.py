@@ -13,7 +13,7 @@ from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Client
 
-from holdfast.activations.excess import MAX_PLACES
+from holdfast.activations import MAX_PLACES
 from holdfast.client import Holdfast
 from holdfast.connection import with_codec
 from holdfast.workflows.payloads import InlineDataConverter, TolerantCodec, data_converter

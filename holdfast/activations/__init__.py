@@ -1,1 +1,0 @@
-"""How a worker takes the activations of workflows: what comes with them, and in which threads."""
