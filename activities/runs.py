@@ -31,6 +31,7 @@ from holdfast.contracts.control import RetryOf
 from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
+from holdfast.contracts.sessions.archive import NEVER_BEGAN
 from holdfast.contracts.state.late_calls import LateCall
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import TranscriptPage
@@ -229,8 +230,10 @@ class TemporalEarlierRuns:
             raise unsaid
         try:
             found = await run.query("status", result_type=StatusReport, rpc_timeout=QUERY_TIMEOUT)
-        except WorkflowQueryFailedError:
-            return None
+        except WorkflowQueryFailedError as error:
+            if NEVER_BEGAN in str(error):
+                return None
+            raise unsaid from None
         except _UNANSWERED:
             raise unsaid from None
         return found.tenant

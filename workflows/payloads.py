@@ -20,9 +20,11 @@ from temporalio.converter import (
     PayloadCodec,
     PayloadConverter,
 )
+from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.bounds import MAX_PAYLOAD_BYTES
 from holdfast.contracts.errors import HoldfastError, InvalidInput, PayloadTooLarge
+from holdfast.contracts.sessions.archive import TOLD_PLAINLY
 
 
 class BoundedJsonConverter(PydanticJSONPlainPayloadConverter):
@@ -109,6 +111,15 @@ class EncodedFailureConverter(TolerantFailureConverter):
 
     def __init__(self) -> None:
         super().__init__(encode_common_attributes=True)
+        self._plain = TolerantFailureConverter()
+
+    def to_failure(
+        self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
+    ) -> None:
+        if str(exception) in TOLD_PLAINLY:
+            self._plain.to_failure(ApplicationError(str(exception)), payload_converter, failure)
+        else:
+            super().to_failure(exception, payload_converter, failure)
 
 
 _OWN = Payload(metadata={"encoding": b"json/plain"}, data=b'"read by who wrote it"')

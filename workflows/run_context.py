@@ -16,7 +16,7 @@ from holdfast.contracts.calls import ToolInvocation, ToolResult
 from holdfast.contracts.control import Waiting
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.journal import AuditEvent
-from holdfast.contracts.sessions.archive import OPENED
+from holdfast.contracts.sessions.archive import OPENED, RUN_NEVER_BEGAN
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop
@@ -126,7 +126,7 @@ class RunContext:
     def state(self) -> RunState:
         """The state; a run without one had no input that it could begin with."""
         if self._state is None:
-            raise InvalidInput("this run never began: its input can't be used")
+            raise InvalidInput(RUN_NEVER_BEGAN)
         return self._state
 
     @state.setter

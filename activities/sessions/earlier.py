@@ -29,7 +29,12 @@ from holdfast.activities.statuses import (
     read_events,
 )
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.sessions.archive import NOT_PROVEN, OPENED, ArchivedSession
+from holdfast.contracts.sessions.archive import (
+    NEVER_BEGAN,
+    NOT_PROVEN,
+    OPENED,
+    ArchivedSession,
+)
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 
 MAX_FAILED_EXECUTIONS = 20
@@ -40,11 +45,28 @@ Starts that are refused fail so, and anybody may have any number of them refused
 it at once; all that did, and all that ended otherwise, are looked at.
 """
 
-NEVER_BEGAN = "never began"
-"""What an execution says of itself that had an input which it couldn't use."""
-
 _NEVER_TAKEN = "before WorkflowTaskStarted"
 """What a server says of an execution that was over before any worker took it."""
+
+_DONE_BY_OTHERS = frozenset(
+    {
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+    }
+)
+"""Events of an execution that has done nothing, but ended."""
 
 _MAX_DIGITS = 10
 
@@ -155,7 +177,13 @@ class TemporalEarlierSessions:
         return None
 
     async def _ask(self, execution: Execution) -> ArchivedSession | None:
-        withheld = False
+        """
+        Return how one was left; null where it left nothing, as it says itself.
+
+        Whatever else keeps it from being asked, as a codec that has no keys for a moment, may be
+        otherwise in another: without its past the session would do again what was done.
+        """
+        withheld, why = False, ""
         async for question in self._list_questions(execution):
             try:
                 return await self._client.get_workflow_handle(
@@ -173,11 +201,15 @@ class TemporalEarlierSessions:
                 if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
                 withheld |= NOT_PROVEN in str(error) or bool(question.get("digest"))
+                why = str(error)
             except RPCError as error:
                 if await self._left_nothing(execution, error):
                     return None
                 raise ApplicationError(f"nobody says how it was left: {error}") from None
         if not withheld:
+            if await has_begun(self._client, execution):
+                raise ApplicationError(f"can't be asked yet: {why}")
+            self._remember_nothing(execution)
             return None
         # A worker of an earlier release doesn't know the last question: another may answer.
         raise ApplicationError(
@@ -260,12 +292,21 @@ async def describe_execution(client: Client, execution: Execution) -> WorkflowEx
 
 
 async def has_begun(client: Client, execution: Execution) -> bool:
-    """Whether a worker ever took it: of any other nobody can say how it was left."""
+    """
+    Whether it has ever done anything, or goes on from what had: any other has left nothing.
+
+    What no worker took has not, nor what had an input that nobody can read: that can't even say
+    so. A session has its agent opened before all else.
+    """
     if not await can_begin(client, execution):
         return False
+    goes_on = False
     try:
         async for event in read_events(client, execution.run_id, execution.id):
-            if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            started = event.workflow_execution_started_event_attributes
+            goes_on = goes_on or bool(started.continued_execution_run_id)
+            taken = event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+            if event.event_type not in _DONE_BY_OTHERS or (goes_on and taken):
                 return True
     except UnreadableHistory:
         return True  # it may have: who can read how it started may have taken it

@@ -13,8 +13,17 @@ from holdfast.contracts.state.run import RunState
 OPENED = "opened"
 """The memo of an execution that says how often its session was opened by then."""
 
+NEVER_BEGAN = "never began"
+"""What an execution says of itself that had an input which it couldn't use, or was refused."""
+
+SESSION_NEVER_BEGAN = f"this session {NEVER_BEGAN}"
+RUN_NEVER_BEGAN = f"this run {NEVER_BEGAN}: its input can't be used"
+
 NOT_PROVEN = "that is not the digest of what its model was shown last"
 """What an execution says of itself to whoever hasn't read in history what it withholds."""
+
+TOLD_PLAINLY = frozenset({SESSION_NEVER_BEGAN, RUN_NEVER_BEGAN, NOT_PROVEN})
+"""Refusals that no codec seals: they have no word of anybody, and whoever asks goes by them."""
 
 
 class ArchivedSession(Contract):

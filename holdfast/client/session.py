@@ -21,7 +21,6 @@ from temporalio.service import RPCError
 
 from holdfast.activities.callers import Execution
 from holdfast.activities.sessions.earlier import (
-    NEVER_BEGAN,
     TemporalEarlierSessions,
     can_begin,
     describe_execution,
@@ -41,6 +40,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.errors import HoldfastError, MessageRefused, NoWorker
 from holdfast.contracts.run import RunResult
+from holdfast.contracts.sessions.archive import NEVER_BEGAN
 from holdfast.contracts.sessions.messages import (
     SESSION_WORKFLOW_TYPE,
     ConversationPage,

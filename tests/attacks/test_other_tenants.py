@@ -2,7 +2,13 @@
 
 import pytest
 from pydantic import JsonValue
-from temporalio.client import Client
+from temporalio.client import (
+    Client,
+    Interceptor,
+    OutboundInterceptor,
+    QueryWorkflowInput,
+    WorkflowQueryFailedError,
+)
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.runs import TemporalEarlierRuns
@@ -45,6 +51,37 @@ async def test_who_tries_a_run_of_another_tenant_learns_nothing_of_it(
         }
 
     assert told == {name: NONE.format(name=name) for name in told}
+
+
+class _Busy(Interceptor, OutboundInterceptor):
+    """Has a worker that is too busy be asked how a run stands."""
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        """Stand before what asks the server."""
+        OutboundInterceptor.__init__(self, next)
+        return self
+
+    async def query_workflow(self, input: QueryWorkflowInput) -> object:
+        """Ask, or be told what the SDK says of such a worker."""
+        if input.query == "status":
+            raise WorkflowQueryFailedError("[TMPRL1101] Potential deadlock detected")
+        return await super().query_workflow(input)
+
+
+async def test_who_asks_a_worker_that_is_busy_learns_nothing_of_a_run(runs: Runs) -> None:
+    """Whose it is isn't said then, and it might say the rest a moment later."""
+    # BY-20
+    asking = Client(runs.client.service_client, interceptors=[_Busy()])
+    async with runs.working(scripted([BROKEN])):
+        theirs = await runs.start("it", tenant="acme")
+        await theirs.result()
+        with pytest.raises(ApplicationError) as told:
+            await TemporalEarlierRuns(asking).read(
+                RetryOf(run_id=theirs.handle.id, turn=99), "other"
+            )
+
+    assert told.value.message == NONE.format(name=theirs.handle.id)
+    assert not told.value.non_retryable  # it may be theirs who ask
 
 
 async def test_who_tries_a_run_that_nobody_works_for_learns_nothing_of_it(runs: Runs) -> None:

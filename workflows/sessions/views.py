@@ -7,7 +7,12 @@ from itertools import islice
 from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.base import Inbound
-from holdfast.contracts.sessions.archive import NOT_PROVEN, ArchivedSession, LeftQuery
+from holdfast.contracts.sessions.archive import (
+    NOT_PROVEN,
+    SESSION_NEVER_BEGAN,
+    ArchivedSession,
+    LeftQuery,
+)
 from holdfast.contracts.sessions.bounds import MAX_WAITING_MESSAGES
 from holdfast.contracts.sessions.messages import (
     ConversationPage,
@@ -134,4 +139,4 @@ def _has_begun(state: RunState) -> bool:
 
 def _require_begun(state: RunState) -> None:
     if not _has_begun(state):
-        raise ApplicationError("this session never began")
+        raise ApplicationError(SESSION_NEVER_BEGAN)
