@@ -21,9 +21,9 @@ from httpx2 import (
     create_ssl_context,
 )
 
-from holdfast.adapters.meter import METER, Meter
+from holdfast.adapters.meter import LARGE_VALUES, METER, Meter
 from holdfast.tools.network.connections import begin_body, pace_connections
-from holdfast.tools.network.pace import Pace, UnacceptableResponse, count_line_ends
+from holdfast.tools.network.pace import TURNS, Pace, UnacceptableResponse, count_line_ends
 
 _PLAIN = "identity"
 
@@ -90,6 +90,7 @@ class _Metered(AsyncByteStream):
         self._stream = stream
         self._meter = meter
         self._pace = pace
+        self._handed_on = 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         held = bytearray()
@@ -99,9 +100,20 @@ class _Metered(AsyncByteStream):
                 await self._pace.take(1 + self._count_lines(part) / 2)
                 held += part
                 if b"\n" in part or b"\r" in part or len(held) >= _FLUSH_BYTES:
+                    await self._take_turn()
                     yield bytes(held)
                     held.clear()
+        await self._take_turn()
         yield bytes(held)
+
+    async def _take_turn(self) -> None:
+        """Wait where a line ends behind which an SDK may read much in one piece, on the loop."""
+        values = self._meter.total_values
+        if self._meter.counts_events and (
+            self._meter.is_large or values - self._handed_on > LARGE_VALUES
+        ):
+            self._handed_on = values
+            await TURNS.take()
 
     def _divide(self, piece: bytes) -> Iterable[bytes]:
         """Divide a piece of many lines, so that others have their turn between them."""
@@ -129,7 +141,8 @@ class _Beginning(AsyncByteStream):
             yield piece[:left]
             left -= len(piece)
             if left <= 0:
-                return
+                break
+        await TURNS.take()  # an SDK reads it in one piece, on the loop
 
     async def aclose(self) -> None:
         await self._stream.aclose()

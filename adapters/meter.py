@@ -42,6 +42,9 @@ They are counted by marks before them, in texts too. The longest replies of toda
 tokens, and no more than one mark for two of them.
 """
 
+LARGE_BYTES, LARGE_VALUES = 200_000, 2_000
+"""Of an event that takes some milliseconds to read: of many at once each has a turn of its own."""
+
 MAX_LINES_PER_EVENT = 500
 """Of one event: for each of its lines an SDK copies all that it has of it."""
 
@@ -80,6 +83,11 @@ class Meter:
     def total_values(self) -> int:
         """How many values of JSON came so far, in texts too; not those of JSON within a text."""
         return self._values
+
+    @property
+    def is_large(self) -> bool:
+        """Whether what came of an event so far takes an SDK long to read, which is at its end."""
+        return self._unfinished > LARGE_BYTES or self._unfinished_values > LARGE_VALUES
 
     @property
     def counts_events(self) -> bool:

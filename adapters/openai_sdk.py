@@ -7,6 +7,7 @@ from holdfast.adapters import failures
 from holdfast.adapters.lazy_client import OpenHttpClient
 from holdfast.contracts.errors import ModelError
 from holdfast.contracts.usage import CallUsage
+from holdfast.tools.network.pace import TURNS
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream, Omit
@@ -59,15 +60,19 @@ async def post(
     """Ask for a streamed reply. Raises what the SDK raises."""
     from openai import AsyncStream
 
-    return await client.post(
-        path,
-        cast_to=object,
-        # As text, because the SDK copies every part of a body that it gets as an object.
-        content=body,
-        options={"stream_mode": "events", "headers": headers},
-        stream=True,
-        stream_cls=AsyncStream[object],
-    )
+    try:
+        return await client.post(
+            path,
+            cast_to=object,
+            # As text, because the SDK copies every part of a body that it gets as an object.
+            content=body,
+            options={"stream_mode": "events", "headers": headers},
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+    except faults():
+        await TURNS.take()  # whoever sorts it reads all that an error says
+        raise
 
 
 def faults() -> tuple[type[Exception], ...]:

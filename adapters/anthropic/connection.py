@@ -9,6 +9,7 @@ from holdfast.adapters.failures import PARSE_ERRORS
 from holdfast.adapters.lazy_client import OpenHttpClient
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
+from holdfast.tools.network.pace import TURNS
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -60,6 +61,7 @@ async def ask(client: "AsyncAnthropic", body: bytes, exchange: StreamReader) -> 
         whole = await exchange.read(sent, stream.begins)
     except _faults() as error:
         used = await exchange.reduce(stream.usage_so_far)
+        await TURNS.take()  # all that an error says is read
         # Without its cause, which may quote the key.
         raise as_model_error(error, used) from None
     if whole is not None:

@@ -5,8 +5,9 @@ Work is counted in units of what a piece of a body takes the loop, some 30 micro
 lines that somebody reads, which may be an event. Whoever reads takes units before the work.
 """
 
-from asyncio import sleep
+from asyncio import AbstractEventLoop, Lock, get_running_loop, sleep
 from time import monotonic
+from weakref import WeakKeyDictionary
 
 PER_SECOND = 700
 """Units that each connection is given: 200 events a second, one in a packet, take 600."""
@@ -68,6 +69,22 @@ class Pace:
         wait = rate.missing(units, now)
         rate.take(units, now)
         await sleep(max(wait, 0.0))
+
+
+class Turns:
+    """Has those go on one by one that take long at once, each behind a turn of all others."""
+
+    def __init__(self) -> None:
+        self._locks = WeakKeyDictionary[AbstractEventLoop, Lock]()
+
+    async def take(self) -> None:
+        """Wait until nobody else is before, and then until all others had their turn."""
+        async with self._locks.setdefault(get_running_loop(), Lock()):
+            await sleep(0)
+
+
+TURNS = Turns()
+"""Those of this process: whoever answers many at the same moment keeps no worker still."""
 
 
 class Pieces:
