@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -21,7 +21,7 @@ from holdfast.contracts.project import (
 from holdfast.event_log import log
 from holdfast.policy import project
 from holdfast.policy.project import Document, FileLocations
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import TENANT, FairThreads
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.workspaces import Workspaces
 
@@ -34,6 +34,7 @@ _MAX_ERROR_CHARS = 1_000
 _MAX_LOG_LINES = 20
 
 _T = TypeVar("_T")
+_Asked: TypeAlias = OpenProject | SnapshotWorkspace | RestoreWorkspace
 
 # Not the loop's threads: guardrails, replies and the ends of calls need those. A disk may be slow.
 _WORKERS = FairThreads(4, "workspace")
@@ -61,14 +62,14 @@ class ProjectActivities:
         if asked.folder not in self._openers:
             self._openers[asked.folder] = FairThreads(_OPENERS, "open-project")
         threads = self._openers[asked.folder]
-        return await self._run_in_thread(asked.run_id, lambda: self._open(asked), threads)
+        return await self._run_in_thread(asked, lambda: self._open(asked), threads)
 
     @activity.defn
     async def snapshot_workspace(self, asked: SnapshotWorkspace) -> WorkspaceSnapshot:
         """Keep what is in the run's workspace now."""
         require_run_caller(asked.run_id)
         return await self._run_in_thread(
-            asked.run_id, lambda: self._workspaces.snapshot(asked.first_execution_run_id)
+            asked, lambda: self._workspaces.snapshot(asked.first_execution_run_id)
         )
 
     @activity.defn
@@ -76,15 +77,15 @@ class ProjectActivities:
         """Make the run's workspace what it was at a snapshot."""
         require_run_caller(asked.run_id)
         return await self._run_in_thread(
-            asked.run_id,
+            asked,
             lambda: self._workspaces.restore(asked.first_execution_run_id, asked.digest),
         )
 
     async def _run_in_thread(
-        self, run_id: str, work: Callable[[], _T], threads: FairThreads = _WORKERS
+        self, asked: _Asked, work: Callable[[], _T], threads: FairThreads = _WORKERS
     ) -> _T:
         """
-        Do what blocks beside the loop, in threads in which each run has its turn.
+        Do what blocks beside the loop, in threads in which each tenant has its turn.
 
         What the server has given up another attempt may have done, and its run has gone on since.
         """
@@ -93,7 +94,8 @@ class ProjectActivities:
                 why = "nobody waits for it any more: its worker stood still meanwhile"
                 raise self._failure(why, FAILED)
             with self._translate_errors():
-                return await threads.run(run_id, work)
+                TENANT.set(asked.tenant)
+                return await threads.run(asked.run_id, work)
 
     def _open(self, asked: OpenProject) -> ProjectContext:
         run, places = asked.first_execution_run_id, project.list_locations(asked.path)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from holdfast.contracts.base import Contract
+from holdfast.contracts.decisions import DEFAULT_TENANT
 
 Source = Literal["agents", "claude", "session", "package", "readme"]
 """Kinds of files in the order of their priority."""
@@ -22,7 +23,7 @@ class OpenProject(Contract):
     Input of the activity `open_project`: fills a workspace and reads what the project says.
 
     `path` is the file that the task is about, relative to the project, if it says so. Of a
-    `regulated` run no name of a file is logged.
+    `regulated` run no name of a file is logged. Each `tenant` has its turn.
     """
 
     run_id: str
@@ -30,6 +31,7 @@ class OpenProject(Contract):
     folder: str
     path: str = ""
     regulated: bool = Field(default=False, exclude_if=not_)
+    tenant: str = Field(default=DEFAULT_TENANT, exclude_if=DEFAULT_TENANT.__eq__)
 
 
 class ProjectFile(Contract):
@@ -66,6 +68,7 @@ class SnapshotWorkspace(Contract):
 
     run_id: str
     first_execution_run_id: str
+    tenant: str = Field(default=DEFAULT_TENANT, exclude_if=DEFAULT_TENANT.__eq__)
 
 
 class RestoreWorkspace(Contract):
@@ -74,6 +77,7 @@ class RestoreWorkspace(Contract):
     run_id: str
     first_execution_run_id: str
     digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    tenant: str = Field(default=DEFAULT_TENANT, exclude_if=DEFAULT_TENANT.__eq__)
 
 
 class WorkspaceSnapshot(Contract):

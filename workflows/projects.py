@@ -48,6 +48,7 @@ async def _open_project(run: RunContext) -> None:
         folder=spec.folder,
         path=path if isinstance(path, str) else "",
         regulated=run.state.brief.regulated,
+        tenant=run.state.brief.tenant,
     )
     try:
         context = await workflow.execute_activity_method(
@@ -93,7 +94,9 @@ async def _snapshot_workspace(run: RunContext) -> str | None:
         snapshot = await workflow.execute_activity_method(
             ProjectActivities.snapshot_workspace,
             project.SnapshotWorkspace(
-                run_id=run.state.run_id, first_execution_run_id=run.state.first_execution_run_id
+                run_id=run.state.run_id,
+                first_execution_run_id=run.state.first_execution_run_id,
+                tenant=run.state.brief.tenant,
             ),
             **options.workspace("snapshot the workspace"),
         )
@@ -164,6 +167,7 @@ async def _restore_workspace(run: RunContext, workspace: str) -> ActivityError |
                     run_id=run.state.run_id,
                     first_execution_run_id=run.state.first_execution_run_id,
                     digest=workspace,
+                    tenant=run.state.brief.tenant,
                 ),
                 **options.workspace(f"restore the workspace to {workspace[:12]}"),
             )

@@ -340,3 +340,39 @@ async def test_no_workspace_keeps_the_threads_of_the_loop(tmp_path: Path) -> Non
     await asyncio.wait({other, *keeping})
 
     assert ended
+
+
+class NotedWorkspaces(SlowWorkspaces):
+    """Notes for whose run it works."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.kept: list[str] = []
+
+    def snapshot(self, run: str) -> WorkspaceSnapshot:
+        self.over.wait()
+        self.kept.append(run)
+        return WorkspaceSnapshot(digest=run, files=0, bytes=0)
+
+
+async def test_each_tenant_has_its_turn(tmp_path: Path) -> None:
+    """However many runs of another one wait, of which each had a turn of its own."""
+    workspaces = NotedWorkspaces(tmp_path / "home")
+    activities = ProjectActivities(workspaces, Redactor(frozenset))
+    keeping = [
+        asyncio.create_task(
+            in_run(f"run-{number}").run(
+                activities.snapshot_workspace,
+                SnapshotWorkspace(
+                    run_id=f"run-{number}", first_execution_run_id=owner, tenant=owner
+                ),
+            )
+        )
+        for number, owner in enumerate(["many"] * 40 + ["one"])
+    ]
+    for _ in range(100):  # until all wait
+        await asyncio.sleep(0)
+    workspaces.over.set()
+    await asyncio.wait(keeping)
+
+    assert "one" in workspaces.kept[:8]
