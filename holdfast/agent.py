@@ -1,6 +1,6 @@
 """An agent, as a platform engineer defines it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +12,7 @@ from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.model import DEFAULT_CONTEXT_BYTES, ModelSettings, Stream
 from holdfast.contracts.project import ProjectSpec
 from holdfast.contracts.run import AgentSnapshot
-from holdfast.contracts.tools import HostedTool
+from holdfast.contracts.tools import HostedTool, ToolContract
 from holdfast.delegation import Handoff, SubAgent
 from holdfast.guardrails.definition import Guardrail
 from holdfast.tools.builtin import run_command
@@ -153,3 +153,22 @@ class Agent:
             if (parts := self.tiers.decomposed) is not None:
                 found += (parts.planner, parts.worker)
         return tuple(dict.fromkeys(found))
+
+
+def find_companions(
+    own: AgentSnapshot, parts: Iterable[AgentSnapshot]
+) -> tuple[ToolContract, ...]:
+    """
+    Return the tools that a run of an agent uses itself, those that undo the work of its parts too.
+
+    What takes calls back, or finds out about them, is among them also where a model sees it: what
+    a ceiling keeps from the model, it keeps from no run.
+    """
+    undos = (
+        one.find_any_tool(tool.undo)
+        for one in (own, *parts)
+        for tool in (*one.tools, *one.companions)
+    )
+    finders = (own.find_any_tool(tool.reconcile) for tool in own.tools)
+    every = (*own.companions, *(one for one in (*undos, *finders) if one is not None))
+    return tuple({one.name: one for one in every}.values())

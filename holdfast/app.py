@@ -16,7 +16,7 @@ from holdfast.adapters.base import ModelAdapter, ProviderAdapter
 from holdfast.adapters.openai_chat.servers import OPENAI_CHAT, ChatServer, validate
 from holdfast.adapters.registry import Setup, build_adapters
 from holdfast.adapters.scripted import Script
-from holdfast.agent import Agent
+from holdfast.agent import Agent, find_companions
 from holdfast.agent_tools import DelegatingTools
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_ANCESTORS
@@ -144,18 +144,11 @@ class App:
         snapshot = self._made[agent.name]
         others = self._find_reachable(agent)
         parts = [one.snapshot() for one in self.agents if one.name in others]
-        known = {one.name for one in (*snapshot.tools, *snapshot.companions)}
-        theirs = {
-            undo.name: undo
-            for part in parts
-            for tool in (*part.tools, *part.companions)
-            if (undo := part.find_any_tool(tool.undo)) is not None and undo.name not in known
-        }
         return snapshot.with_(
             app=self.name,
             notifies=self.notify is not None,
             regulated=agent.name in self.regulated_agents,
-            companions=(*snapshot.companions, *theirs.values()),
+            companions=find_companions(snapshot, parts),
         )
 
     def guardrails(self) -> tuple[Guardrail, ...]:

@@ -333,4 +333,5 @@ def _find_limits(ceiling: Ceiling) -> Budget | None:
 def _find_undos(sender: AgentSnapshot) -> tuple[ToolContract, ...]:
     """Return the tools by which may be taken back what was done so far."""
     undone = {tool.undo for tool in (*sender.tools, *sender.companions)}
-    return tuple(one for one in sender.tools if one.name in undone) + sender.companions
+    seen = (one for one in sender.tools if one.name in undone)
+    return tuple({one.name: one for one in (*seen, *sender.companions)}.values())

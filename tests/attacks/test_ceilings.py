@@ -1,18 +1,21 @@
 """What a ceiling keeps from an agent, which works for it by way of another call."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
-from holdfast import Agent, App, Handoff, HandoffData, Risk, tool
+from holdfast import Agent, App, Handoff, HandoffData, Reconciled, Risk, tool
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.delegation.ceilings import MAX_TOOLS_WITHOUT
 from holdfast.delegation import Ceiling
-from holdfast.testing import Reply, call, say
+from holdfast.testing import Reply, ScriptTurn, call, say
+from tests.control.guarded import create_draft, on_word, remove_draft
 from tests.memory.runs import MemoryRuns
 from tests.running import AnyRun
-from tests.sample import IMPATIENT, add, draft_post, lines, post
+from tests.sample import IMPATIENT, add, draft_post, lines, note, post, told
+from tests.workflows.test_permissions import policy
 
 AWAY = call("transfer_to_clerk", goal="letters")
 
@@ -132,3 +135,86 @@ async def test_a_start_that_keeps_back_as_much_as_a_ceiling_may_wedges_nothing(
     assert result.status == "completed"
     assert (came_of_it.status == "ok") is not bool(more)
     assert isinstance(came_of_it, ToolSuccess) or "201 tools are kept" in came_of_it.reason
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find_note(log: str, text: str) -> Reconciled:
+    """Find out whether a note stands there."""
+    return Reconciled(happened=f"noted {text}" in lines(Path(log)), result="noted")
+
+
+@tool(risk=Risk.WRITE_INTERNAL, reconcile="find_note")
+async def put_note(log: str, text: str) -> str:
+    """Put a note down, and lose the line."""
+    note(log, f"noted {text}")
+    raise ConnectionError("the line went dead")
+
+
+NOTES = "{id: notes, effect: allow, match: {tools: [put_note]}}"
+
+
+def archive(*theirs: Reply | Callable[[ScriptTurn], Reply], apart: bool, rules: Path) -> App:
+    """First hands over to the clerk, whose model sees what takes its calls back, or finds out."""
+    return App(
+        agents=[
+            Agent(
+                name="first",
+                instructions="Find out who can help.",
+                models=["scripted:first"],
+                settings=IMPATIENT,
+                handoffs=[Handoff("clerk", when="letters", return_expected=apart)],
+                ceiling=Ceiling(without_tools=("remove_draft", "find_note")),
+            ),
+            Agent(
+                name="clerk",
+                instructions="Write letters.",
+                models=["scripted:clerk"],
+                settings=IMPATIENT,
+                tools=[create_draft, remove_draft, put_note, find_note],
+                guardrails=[on_word("no_bad", "bad", "output", on_trip="block")],
+            ),
+        ],
+        scripts={
+            "first": [call("transfer_to_clerk", goal="write"), say("So.")],
+            "clerk": [*([] if apart else [say("never said")]), *theirs],
+        },
+        policy=rules,
+    )
+
+
+WAYS = pytest.mark.parametrize("apart", [True, False], ids=["task", "handoff"])
+
+
+@WAYS
+async def test_no_ceiling_keeps_back_what_takes_an_effect_back(
+    memory_runs: MemoryRuns, tmp_path: Path, apart: bool
+) -> None:
+    """Nor where the model of who is behind it would see that tool: it doesn't."""
+    # HO-01 GR-13
+    log = tmp_path / "log"
+    script = [call("create_draft", log=str(log), title="x"), say("bad")]
+    app = archive(*script, apart=apart, rules=policy(tmp_path, NOTES))
+    async with memory_runs.working(app):
+        run = await memory_runs.start("first")
+        result = await run.result()
+
+    assert lines(log) == ["created x", "removed x"]
+    assert result.compensation is not None
+    assert not result.compensation.not_undone
+
+
+@WAYS
+async def test_no_ceiling_keeps_back_who_finds_out(
+    memory_runs: MemoryRuns, tmp_path: Path, apart: bool
+) -> None:
+    """That is a part of the write, though the model of who writes would see it."""
+    # HO-01 PF-07
+    log = tmp_path / "log"
+    script = [call("put_note", log=str(log), text="x"), told]
+    app = archive(*script, apart=apart, rules=policy(tmp_path, NOTES))
+    async with memory_runs.working(app):
+        run = await memory_runs.start("first")
+        result = await run.result()
+
+    assert lines(log) == ["noted x"]
+    assert (result.unresolved, [one.tool for one in result.effects]) == ((), ["put_note"])
