@@ -155,14 +155,14 @@ class ToolInvocation(Contract):
 
     `purpose`: to do it, to draft it, to find out whether it happened, to take it back, or to load
     what the agent needs that it hands the run to.
-    `draft_id` is that of the approved draft, `done` what the call answered that is taken back. A
-    call with a `grant` runs in the sandbox. `first_execution_run_id` is what tells the run from
-    every other: `run_id` is a name that somebody chose. `path` are the agents that this one works
-    for. `execution` is that in which the call was allowed, left out where it is the first; nothing
-    begins in any other. `basis` is by what it was allowed; nothing begins on a worker that decides
-    by something else. Of a run that is `dry` nothing begins at all. `time_limit`, in seconds, and
-    `max_result_chars` are those that the run counts with, where it does: a worker of a release
-    that allows more keeps to them.
+    `draft_id` is that of the draft which is approved, or taken back, `done` what was answered that
+    is taken back. A call with a `grant` runs in the sandbox. `first_execution_run_id` is what
+    tells the run from every other: `run_id` is a name that somebody chose. `path` are the agents
+    that this one works for. `execution` is that in which the call was allowed, left out where it
+    is the first; nothing begins in any other. `basis` is by what it was allowed; nothing begins on
+    a worker that decides by something else. Of a run that is `dry` nothing begins at all.
+    `time_limit`, in seconds, and `max_result_chars` are those that the run counts with, where it
+    does: a worker of a release that allows more keeps to them.
     """
 
     run_id: str
@@ -206,10 +206,11 @@ class ToolInvocation(Contract):
         """
         The same for every attempt of this call, and no other's: the server made up its first part.
 
-        A draft has its own, which is the draft's id, and so has what takes a call back. Who finds
-        out whether a call happened looks for the key of that call.
+        A draft has its own, which is the draft's id, and so has what takes a call back, or its
+        draft. Who finds out whether a call happened looks for the key of that call.
         """
-        return idempotency_key(self.first_execution_run_id, self.call_id, self.purpose)
+        key = idempotency_key(self.first_execution_run_id, self.call_id, self.purpose)
+        return f"{key}/draft" if self.purpose == "undo" and self.draft_id else key
 
 
 class Reconciled(Contract):

@@ -291,8 +291,7 @@ class KnownEffect(Contract):
     """
     What another part of the same work did, or may have done: this part doesn't do it again.
 
-    `digest` is the same for calls that do the same, however they are written. Both are empty where
-    nobody knows what was done.
+    `digest` is the same for calls that do the same. Both are empty where nobody knows what it is.
     """
 
     tool: Annotated[str, Field(pattern=rf"^$|{TOOL_NAME_PATTERN}")]
@@ -327,8 +326,8 @@ class Effect(Contract):
     one's that did it, `reported` that it couldn't be taken back and was told. `undo` says whether
     it may be, and by which tool, which needs the `call`, what that answered, the `agents` (who
     made the call, then those that they worked for), and the run that the call is one of by the
-    name that the server made up. `time_limit` (seconds) and `sandboxed` say for how long a call
-    may go on of which nobody knows whether it happened.
+    name that the server made up; one was `drafted` for that call. `time_limit` (seconds) and
+    `sandboxed` say for how long a call may go on of which nobody knows whether it happened.
     """
 
     summary: str
@@ -343,6 +342,7 @@ class Effect(Contract):
     call: ToolCall | None = Field(default=None, exclude_if=not_)
     agents: tuple[str, ...] = Field(default=(), exclude_if=not_)
     first_execution_run_id: str = Field(default="", exclude_if=not_)
+    drafted: bool = Field(default=False, exclude_if=not_)
     result: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     time_limit: float = Field(default=0, exclude_if=not_)
     sandboxed: bool = Field(default=False, exclude_if=not_)

@@ -87,15 +87,9 @@ def split_by_outcome(
 
 def _drop_compensation(effect: Effect) -> Effect:
     """Return an effect as the result of a run tells of it: without what taking it back needs."""
-    return effect.with_(
-        undo=None,
-        call=None,
-        agents=(),
-        first_execution_run_id="",
-        result=None,
-        time_limit=0,
-        sandboxed=False,
-    )
+    needed = {"undo": None, "call": None, "agents": (), "first_execution_run_id": ""}
+    more = {"drafted": False, "result": None, "time_limit": 0, "sandboxed": False}
+    return effect.copy_with({**needed, **more})
 
 
 def replace_effect(state: RunState, index: int, effect: Effect) -> RunState:
@@ -177,6 +171,7 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
         call=asked if undo else None,
         agents=(state.agent.name, *state.brief.path) if undo else (),
         first_execution_run_id=state.first_execution_run_id if undo else "",
+        drafted=undo is not None and call.drafting is not None,
         result=result.data if undo and isinstance(result, ToolSuccess) else None,
         time_limit=tool.timeout if lost else 0,
         sandboxed=lost and sandboxed,

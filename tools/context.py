@@ -60,9 +60,10 @@ class ToolContext:
 
     `idempotency_key` is the same for every attempt of this call and for no other call: hand it to
     whatever the tool changes, so that a repeated attempt changes nothing twice. `draft_id` is
-    that of the approved draft which this call commits. `done` is what the call answered that a
-    tool takes back which undoes it; such a tool has a key of its own for that. `kept` gives the
-    whole of an earlier result to the tool that reads on in it.
+    that of the approved draft which this call commits, or of the one that it takes back. `done` is
+    what was answered that it takes back; it has a key of its own for that, and another for the
+    draft of the same call. `kept` gives the whole of an earlier result to the tool that reads on
+    in it.
     """
 
     tenant: str

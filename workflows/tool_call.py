@@ -23,6 +23,7 @@ from holdfast.contracts.calls import (
     ToolInvocation,
     ToolResult,
     ToolSuccess,
+    idempotency_key,
 )
 from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, RunInSandbox
@@ -343,6 +344,7 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
         purpose="undo",
         agent=effect.agents[0],
         path=effect.agents[1:],
+        draft_id=_draft_id(effect, effect.call),
         done=effect.result,
         basis=ruling.risk,
         call_id=_call_id(effect, effect.call),
@@ -387,3 +389,8 @@ def _call_id(effect: Effect, call: ToolCall) -> str:
     """Tell calls of parts apart, whose models count alike, by what the server calls each part."""
     made_by = effect.first_execution_run_id
     return f"{made_by}/{call.call_id}" if effect.part else call.call_id
+
+
+def _draft_id(effect: Effect, call: ToolCall) -> str | None:
+    made_by = effect.first_execution_run_id
+    return idempotency_key(made_by, call.call_id, "draft") if effect.drafted else None

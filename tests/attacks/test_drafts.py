@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import ResourceScope, Risk, tool
+from holdfast import ResourceScope, Risk, Tiers, ToolContext, tool
 from holdfast.contracts.calls import ToolFailure
 from holdfast.testing import Reply, ScriptTurn, call, say
+from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import hold, lines, note, scripted, told
@@ -280,3 +281,66 @@ async def test_after_a_lost_part_no_draft_is_made_unasked(runs: Runs, tmp_path: 
 
     assert result.answer == "1. cut\n\ndenied"
     assert lines(log) == []
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def shred(log: str, text: str, ctx: ToolContext) -> str:
+    """Take back what stands in the other system, which does it once by each key."""
+    note(log, f"shredded {text} of {ctx.draft_id} by {ctx.idempotency_key}")
+    return "shredded"
+
+
+@tool(risk=Risk.DRAFT_ONLY, undo="shred")
+async def outline(log: str, text: str, ctx: ToolContext) -> str:
+    """Prepare a draft in the other system."""
+    note(log, f"outlined {text} by {ctx.idempotency_key}")
+    return f"outline of {text}"
+
+
+@tool(risk=Risk.WRITE_INTERNAL, draft="outline", undo="shred", timeout=1)
+async def print_text(log: str, text: str) -> str:
+    """Commit what was prepared in the other system, and lose the answer."""
+    note(log, f"printed {text}")
+    raise ConnectionError("the line went dead")
+
+
+@pytest.mark.parametrize("part", [False, True], ids=["own", "of a part"])
+async def test_a_draft_is_taken_back_by_a_key_of_its_own(
+    memory_runs: MemoryRuns, tmp_path: Path, part: bool
+) -> None:
+    """Nobody knows whether it is committed: the system takes neither undo for the other again."""
+    # GR-13 BY-11
+    log, rude = tmp_path / "log", on_word("polite", "rude", "output", on_trip="block")
+    rules = policy(
+        tmp_path,
+        "{id: asks, effect: approve, match: {tools: [print_text]}}",
+        "{id: ok, effect: allow, match: {tools: [outline, shred]}}",
+    )
+    script = [call("print_text", log=str(log), text="a"), say("a rude answer")]
+    tools = (print_text,)
+    app = (
+        staffed(
+            {"coder": script},
+            tiers=Tiers(full="coder"),
+            guardrails=[rude],
+            tools=tools,
+            policy=rules,
+        )
+        if part
+        else scripted(script, guardrails=[rude], tools=tools, policy=rules)
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        (asked,) = await run.asked()
+        await run.approve(asked.request_id)
+        result = await run.result()
+
+    outlined, printed, *shredded = lines(log)
+    _, _, draft = outlined.partition(" by ")
+    keys = [line.rpartition(" by ")[2] for line in shredded]
+    assert (result.status, printed) == ("blocked", "printed a")
+    assert [line.partition(" by ")[0] for line in shredded] == [
+        "shredded a of None",
+        f"shredded a of {draft}",
+    ]
+    assert len({*keys, draft}) == 3
