@@ -14,7 +14,7 @@ from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import AskUser, Decision, Deny, RunAsDraftOnly
 from holdfast.contracts.tools import Risk, ToolContract
 from holdfast.policy.case import CallContext, DecisionFacts
-from holdfast.policy.matching import find_forbidding_rule
+from holdfast.policy.matching import find_forbidding_rule, may_belong_into_sandbox
 from holdfast.policy.permission_checks import (
     PERMISSION_CHECKS,
     TELL_USER,
@@ -225,7 +225,7 @@ def deny_draft(case: CallContext, policy: Policy) -> Deny | None:
     unlisted = refuse(draft, policy, own) or deny_without_list_entry(draft, policy, own)
     if (draft.names_command or draft.names_host) and unlisted is not None:
         return _deny_draft(draft, unlisted.rule, unlisted.reason)
-    if own.sandboxed:
+    if may_belong_into_sandbox(draft, policy):
         return _deny_draft(draft, own.rule, "no draft runs in the sandbox")
     taken = tighten(draft, own._replace(effect="allow"))
     return None if taken.effect == "allow" else _deny_draft(draft, taken.rule, taken.reason)

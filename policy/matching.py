@@ -134,6 +134,22 @@ def find_governing_rule(
     )
 
 
+def may_belong_into_sandbox(case: CallContext, policy: Policy) -> bool:
+    """
+    Whether a rule that fits keeps a call in the sandbox, or one that might before any that does.
+
+    Nobody can say whether it does where its condition is in doubt, or what it rests on has ended.
+    """
+    for rule in _select_candidates(_find_candidates(case, policy).ordered, case):
+        found = MatchedRule(rule, match_rule(rule, case))
+        unsure = found.fit.kind == "doubt" or _lacks_only_authority(found, case)
+        if rule.effect == "sandbox" and (unsure or found.fit.kind == "fits"):
+            return True
+        if found.fit.kind == "fits":
+            return False
+    return False
+
+
 def _lacks_only_authority(found: MatchedRule, case: CallContext) -> bool:
     """Whether a rule would fit, but for what it rests on."""
     rule, fit = found.rule, found.fit

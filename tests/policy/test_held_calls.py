@@ -6,6 +6,7 @@ from holdfast.contracts.decisions import Deny, RunAsDraftOnly
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.tools import Risk
 from holdfast.policy.case import DraftVariant
+from holdfast.policy.document import parse_policy
 from holdfast.policy.engine import decide
 from tests.builders import NOW, a_call, a_contract
 from tests.policy.policies import a_policy, some_facts
@@ -53,3 +54,39 @@ def test_a_draft_is_ruled_on_before_it_is_made(effect: str, rule: str) -> None:
 
     assert isinstance(decision, RunAsDraftOnly if effect == "allow" else Deny)
     assert decision.rule == rule
+
+
+@pytest.mark.parametrize("behind", ["", "approve", "ask", "draft", "deny"])
+@pytest.mark.parametrize("unsure", ['when: "args.size > 3"', "authority: autumn"])
+def test_no_draft_leaves_the_sandbox_behind_a_rule_in_doubt(unsure: str, behind: str) -> None:
+    """Nobody is asked about it, so whatever follows lets it run: not outside of the sandbox."""
+    # BY-15 BY-05
+    post = a_contract("post", risk=Risk.COMMUNICATION, draft="draft_post")
+    draft = a_contract("draft_post", risk=Risk.DRAFT_ONLY)
+    variant = DraftVariant(contract=draft, values={"size": 2**70}, effect="")
+    rest = f"  - {{id: rest, effect: {behind}, match: {{risks: [draft_only]}}}}\n"
+    policy = parse_policy(
+        "version: 1\nauthorities: a.yaml\nrules:\n"
+        f"  - {{id: box, effect: sandbox, match: {{tools: [draft_post]}}, {unsure}}}\n"
+        f"{rest if behind else ''}"
+    )
+    decision = decide(a_call("post"), post, some_facts(variant=variant), policy)
+
+    assert isinstance(decision, Deny)
+    assert "no draft runs in the sandbox" in decision.reason
+
+
+def test_a_draft_is_made_where_no_rule_keeps_it_in_the_sandbox() -> None:
+    """One whose condition isn't true says nothing of it, nor one behind what decides."""
+    # BY-05
+    post = a_contract("post", risk=Risk.COMMUNICATION, draft="draft_post")
+    draft = a_contract("draft_post", risk=Risk.DRAFT_ONLY)
+    variant = DraftVariant(contract=draft, values={"size": 1}, effect="")
+    policy = a_policy(
+        '{id: box, effect: sandbox, match: {tools: [draft_post]}, when: "args.size > 3"}',
+        "{id: rest, effect: approve, match: {risks: [draft_only]}}",
+        "{id: late, effect: sandbox, match: {tools: [draft_post]}}",
+    )
+    decision = decide(a_call("post"), post, some_facts(variant=variant), policy)
+
+    assert isinstance(decision, RunAsDraftOnly)
