@@ -142,6 +142,17 @@ except OSError as error:
     assert await attack(code) == ["No space left on device", True]
 
 
+async def test_when_memory_runs_out_the_sandbox_goes_first(attack: Attack) -> None:
+    """Nothing inside says otherwise: many small processes would have the worker go before them."""
+    code = """
+import subprocess
+says = "cat /proc/self/oom_score_adj; echo 0 > /proc/self/oom_score_adj"
+ended = subprocess.run(["sh", "-c", f"{says}; {says}"], capture_output=True, text=True)
+result = [ended.stdout.split(), open("/proc/1/oom_score_adj").read().strip()]
+"""
+    assert await attack(code) == [["1000", "1000"], "1000"]
+
+
 async def test_a_memory_bomb(attack: Attack) -> None:
     """A process that asks for more memory than it may have gets none, and says so."""
     code = """

@@ -24,9 +24,6 @@ _MAX_DESCRIPTORS = 4096
 def main() -> None:
     """Prepare this process, then serve one call."""
     channel, setup = sorted(map(int, sys.argv[1:3])), json.loads(sys.argv[3])
-    # When memory runs out, this goes first, and the worker stays.
-    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123 -- pathlib is slow to import
-        file.write("1000")
     # The first process, too: whoever is the same user might make it do what they can't.
     for process in (_FIRST, _ITSELF):
         _limit(process, setup["limits"])

@@ -3,6 +3,7 @@
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -69,7 +70,8 @@ class Jail(NamedTuple):
         for name, value in _environment().items():
             found += ("--setenv", name, value)
         found += ("--bind", str(self.workspace), WORKSPACE)
-        return [*found, "--remount-ro", "/", "--remount-ro", "/dev"]
+        read_only = (("--remount-ro", folder) for folder in ("/", "/dev", "/proc"))
+        return [*found, *chain.from_iterable(read_only)]
 
     def command(self) -> list[str]:
         """Return the program that runs inside, without its arguments."""

@@ -24,9 +24,16 @@ KILL_TIMEOUT_SECONDS = 10.0
 """Seconds that the kernel has to end what was killed."""
 
 # An alarm outlives the change to another program, and nothing inside can reach it: the kernel ends
-# the process outside, and with it all below, though its worker stands still.
+# the process outside, and with it all below, though its worker stands still. When memory runs out
+# all of it goes first, and the worker stays: what says so is handed down, and can't be written
+# inside, where /proc is read-only.
 _END_BY_ITSELF = """
 import os, signal, sys
+try:
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+except OSError:  # a worker in a container whose own /proc is read-only
+    pass
 for number in (signal.SIGALRM, signal.SIGPIPE, signal.SIGXFSZ):
     signal.signal(number, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
