@@ -89,7 +89,7 @@ class OwnFile:
             if self._looking is not None and not self._looking.done() and self._known is not None:
                 return self._known
             if self._looking is None or self._looking.done():
-                self._looking = self._threads.submit(_identify, self._path)
+                self._looking = self._submit()
             looking = self._looking
         try:
             self._known = looking.result(patience)
@@ -97,6 +97,12 @@ class OwnFile:
             if self._known is None:
                 raise TimeoutError(errno.ETIMEDOUT, "a disk doesn't answer") from None
         return self._known
+
+    def _submit(self) -> Future[_Identity]:
+        try:
+            return self._threads.submit(_identify, self._path)
+        except RuntimeError:
+            raise TimeoutError(errno.EAGAIN, "no thread can be started") from None
 
 
 class WorkerExecutor:

@@ -1,13 +1,17 @@
 """Threads for work that is the longer the more somebody brings: each tenant has its turn."""
 
+import errno
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio  # a call in a sandbox does without
 
 Result = TypeVar("Result")
 
@@ -18,13 +22,29 @@ TENANT: ContextVar[str] = ContextVar("tenant", default="")
 """For whom an activity works, where it knows: it has its turn with all that works for them."""
 
 
+_PAUSE_SECONDS = 0.05
+
+
+def submit(pool: Executor, work: Callable[[], Result]) -> "asyncio.Future[Result]":
+    """Have a thread of a pool do some work. Raises OSError where the system has no more."""
+    import asyncio
+
+    # By the loop, which so knows that something is under way: a test's clock waits for it.
+    loop = asyncio.get_running_loop()
+    try:
+        return loop.run_in_executor(pool, work)
+    except RuntimeError as error:
+        raise OSError(errno.EAGAIN, "no thread can be started") from error
+
+
 class FairThreads:
     """
     A few threads of their own: whoever keeps those of the loop busy keeps nothing here waiting.
 
     Of the tenants that wait, each has its turn, and of a tenant each run, however much one of
     them asks for; so has each run of which the tenant isn't known. What is given up before its
-    turn is never begun, nor kept: threads may hang as long as a mount does.
+    turn is never begun, nor kept: threads may hang as long as a mount does. A thread is started
+    when one is needed; where the system has none left, who asks waits until it has.
     """
 
     def __init__(self, threads: int, name: str) -> None:
@@ -34,20 +54,31 @@ class FairThreads:
 
     async def run(self, run_id: str, work: Callable[[], Result]) -> Result:
         """Do some work of a run in a thread, in the context of who asks for it."""
-        import asyncio  # a call in a sandbox does without
+        import asyncio
 
         done, tenant = Future[Result](), TENANT.get()
         owner = (tenant, "" if tenant else run_id)
         job = partial(copy_context().run, partial(_work, done, work))
         with self._lock:
             self._waiting.setdefault(owner, {}).setdefault(run_id, deque()).append(job)
-        # By the loop, which so knows that something is under way: a test's clock waits for it.
-        asyncio.get_running_loop().run_in_executor(self._pool, self._work_next)
         try:
+            await self._have_thread(done)
             return await asyncio.wrap_future(done)
         except asyncio.CancelledError:
             self._forget(owner, run_id, job)
             raise
+
+    async def _have_thread(self, done: Future[Result]) -> None:
+        """Have a thread work for whoever is next, unless this is *done* by then."""
+        import asyncio
+
+        while not done.done():
+            try:
+                submit(self._pool, self._work_next)
+            except OSError:
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                return
 
     def _forget(self, owner: _Owner, run_id: str, job: Callable[[], None]) -> None:
         with self._lock:

@@ -33,7 +33,7 @@ from holdfast.contracts.errors import (
 )
 from holdfast.event_log import log
 from holdfast.tools.context import Admission, ToolContext
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import FairThreads, submit
 from holdfast.tools.large_json import has_readable_size
 from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.sharing.readiness import listen, wait_readable
@@ -144,7 +144,7 @@ async def run_in_process(
     channel, sender = _Channel(ours), Connection(its.detach())
     output = _Output(job.tool.contract.name, job.invocation.run_id)
     child = _CONTEXT.Process(target=_serve, args=(sender, output.writer, job))
-    starting = asyncio.get_running_loop().run_in_executor(_STARTERS, child.start)
+    starting = submit(_STARTERS, child.start)
     try:
         await asyncio.shield(starting)
         sender.close()

@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.sandbox.bounds import Bounds
 from holdfast.tools.sandbox.channel import Ends
 from holdfast.tools.sandbox.jail import Jail, libraries_of_python
@@ -42,7 +42,7 @@ os.execve(sys.argv[2], sys.argv[2:], {})
 """
 
 # Not the threads of the loop: who keeps those busy would keep the results of calls from runs.
-_REAPERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="end-sandbox")
+_REAPERS = FairThreads(8, "end-sandbox")
 
 
 class RunningSandbox:
@@ -73,8 +73,7 @@ class RunningSandbox:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(KILL_TIMEOUT_SECONDS):
                 await self._drain_stderr()
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(_REAPERS, self._process.wait)
+        await _REAPERS.run("", self._process.wait)
         os.close(self._complaints)
 
     async def _drain_stderr(self) -> None:

@@ -10,7 +10,7 @@ from time import monotonic, thread_time
 from typing import NamedTuple
 
 from holdfast.contracts.errors import ToolDenied
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import FairThreads, submit
 from holdfast.tools.network.pace import Rate
 from holdfast.tools.sandbox import waits
 from holdfast.tools.sandbox.bounds import Bounds
@@ -94,7 +94,7 @@ async def _look_around(
     has_none_left: Callable[[], bool],
     full_disk: asyncio.Task[None],
 ) -> str:
-    loop, without_waits = asyncio.get_running_loop(), 0
+    without_waits = 0
     while True:
         began = thread_time()
         if (excess := _find_excess(watched, bounds)) is not None:
@@ -105,8 +105,9 @@ async def _look_around(
         without_waits = without_waits + 1 if has_none_left() else 0
         if without_waits:
             count = partial(waits.are_more_than, bounds.waits, watched.first)
-            if await loop.run_in_executor(waits.COUNTERS, count):
-                return f"it waits for more than {bounds.waits:,} files with epoll"
+            with suppress(OSError):  # no thread is left to count in
+                if await submit(waits.COUNTERS, count):
+                    return f"it waits for more than {bounds.waits:,} files with epoll"
             # Who hides what it waits for, in messages that nobody reads, ends with all others.
             if without_waits > _PATIENT_LOOKS:
                 return "nobody here can wait for anything with epoll any more"
