@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import temporalio
 from pydantic import JsonValue
@@ -19,7 +21,7 @@ from temporalio.worker import (
     Interceptor,
 )
 
-from holdfast.activities.heartbeats import Heartbeater
+from holdfast.activities.heartbeats import INTERVAL, Heartbeater
 from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_FAILURE_BYTES
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, format_stack, safe_str
@@ -27,13 +29,18 @@ from holdfast.contracts.texts import cut_with_note
 from holdfast.contracts.usage import Attempts
 from holdfast.event_log import log
 from holdfast.tools.fair_threads import FairThreads
-from holdfast.tools.large_json import MAX_INLINE_BYTES, look_through
+from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.redaction import Redactor
 
 _TOO_DEEP = "[redacted: nested too deeply to be checked]"
 
 _STACK_CHARS = 8_000
-"""Of the end of a stack. It is looked through on the loop, and so is what an error says."""
+"""Of the end of a stack."""
+
+MAX_INLINE_WORDS = 5_000
+"""Characters of a failure; more, which may be anybody's words, takes too long for the loop."""
+
+Cleared = TypeVar("Cleared")
 
 # Of their own: no result of a tool, which may be as large as anything, keeps a decision waiting.
 CLEARERS = FairThreads(2, "clear")
@@ -60,9 +67,11 @@ class _Inbound(ActivityInboundInterceptor):
     def __init__(self, next: ActivityInboundInterceptor, redactor: Redactor) -> None:
         super().__init__(next)
         self._redactor = redactor
+        self._outbound: _Outbound | None = None
 
     def init(self, outbound: ActivityOutboundInterceptor) -> None:
-        super().init(_Outbound(outbound, self._redactor))
+        self._outbound = _Outbound(outbound, self._redactor)
+        super().init(self._outbound)
 
     async def execute_activity(self, input: ExecuteActivityInput) -> RawValue:
         # A secret may be rotated while the activity still works with the old one.
@@ -70,7 +79,7 @@ class _Inbound(ActivityInboundInterceptor):
         # Whoever logs in an activity, which is a task of its own, says of which run; what else it
         # is about it binds itself.
         bind_contextvars(run_id=activity.info().workflow_id)
-        with _ErrorRedaction(self._redactor):
+        async with _ErrorRedaction(self._redactor, self._stay_alive):
             return await self._redact(await super().execute_activity(input))
 
     async def _redact(self, result: object) -> RawValue:
@@ -83,12 +92,8 @@ class _Inbound(ActivityInboundInterceptor):
         """Clear a result beside the loop, alive meanwhile; one that has no turn, behind others."""
         if len(content) <= MAX_INLINE_BYTES:
             return self._redact_known(content)
-        run_id = activity.info().workflow_id or ""
         async with Heartbeater():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
-                    return await look_through(run_id, content, self._redact_known, CLEARERS)
-            return await look_through(run_id, content, self._redact_known, LATE_CLEARER)
+            return await _clear_beside(partial(self._redact_known, content))
 
     def _redact_known(self, content: bytes) -> bytes:
         try:
@@ -101,62 +106,113 @@ class _Inbound(ActivityInboundInterceptor):
                 non_retryable=True,
             ) from None
 
+    @contextlib.asynccontextmanager
+    async def _stay_alive(self) -> AsyncGenerator[None]:
+        """Say again what was said last, while the block lasts: that counts a failed attempt."""
+
+        async def repeat() -> None:
+            while self._outbound is not None and not activity.info().is_local:
+                await asyncio.sleep(INTERVAL)
+                self._outbound.repeat()
+
+        repeating = asyncio.create_task(repeat())
+        try:
+            yield
+        finally:
+            repeating.cancel()
+
+
+async def _clear_beside(work: Callable[[], Cleared]) -> Cleared:
+    """Clear something beside the loop; what has no turn, behind others."""
+    run_id = activity.info().workflow_id or ""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
+            return await CLEARERS.run(run_id, work)
+    return await LATE_CLEARER.run(run_id, work)
+
+
+class _Words(NamedTuple):
+    """What an error says, and where it was raised, before anybody has looked through it."""
+
+    message: str
+    kind: str | None
+    details: tuple[object, ...]
+    stack: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> "_Words":
+        if isinstance(error, ApplicationError):
+            stack = _find_stack(error.__cause__)
+            return cls(error.message, error.type, tuple(error.details), stack)
+        return cls(safe_str(error), type(error).__name__, (), _find_stack(error))
+
+    @property
+    def are_many(self) -> bool:
+        """Whether to look through them takes long."""
+        said = len(self.message) + len(self.kind or "") + len(self.stack)
+        return said + sum(map(_count_bytes, self.details)) > MAX_INLINE_WORDS
+
 
 class _ErrorRedaction:
     """Whatever is raised through it leaves as a failure that has no secrets."""
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(
+        self,
+        redactor: Redactor,
+        stay_alive: Callable[[], contextlib.AbstractAsyncContextManager[None]],
+    ) -> None:
         self._redactor = redactor
+        self._stay_alive = stay_alive
 
-    def __enter__(self) -> None: ...
+    async def __aenter__(self) -> None: ...
 
-    def __exit__(
+    async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         _: TracebackType | None,
     ) -> None:
         if error is not None:
-            raise self._redact_error(error) from None
+            raise await self._redact_error(error) from None
 
-    def _redact_error(self, error: BaseException) -> BaseException:
+    async def _redact_error(self, error: BaseException) -> BaseException:
         """Return what stands for an error, whatever it raises itself when it is looked at."""
+        if is_cancellation(error):
+            return asyncio.CancelledError()
         with contextlib.suppress(Exception):
-            return self._failure(error)
+            words = _Words.of(error)
+            if not words.are_many:
+                return self._failure(error, words)
+            async with self._stay_alive():
+                return await _clear_beside(partial(self._failure, error, words))
         final = isinstance(error, ApplicationError) and error.non_retryable
         return ApplicationError("it can't be told what failed", non_retryable=final)
 
-    def _failure(self, error: BaseException) -> BaseException:
+    def _failure(self, error: BaseException, words: _Words) -> ApplicationError:
         """Return what stands for an error in history: without its causes and its stack."""
-        match error:
-            case _ if is_cancellation(error):
-                return asyncio.CancelledError()
-            case ApplicationError():
-                self._log(error.__cause__)
-                return ApplicationError(
-                    self._redact_text(error.message),
-                    *(_redact_detail(detail, self._redactor) for detail in error.details),
-                    type=error.type and self._redact_text(error.type),
-                    non_retryable=error.non_retryable,
-                    next_retry_delay=error.next_retry_delay,
-                    category=error.category,
-                )
-            case _:
-                self._log(error)
-                kind = self._redact_text(type(error).__name__)
-                return ApplicationError(self._redact_text(safe_str(error)), type=kind)
+        self._log(words.stack)
+        message, kind = self._redact_text(words.message), words.kind
+        if not isinstance(error, ApplicationError):
+            return ApplicationError(message, type=kind and self._redact_text(kind))
+        return ApplicationError(
+            message,
+            *(_redact_detail(detail, self._redactor) for detail in words.details),
+            type=kind and self._redact_text(kind),
+            non_retryable=error.non_retryable,
+            next_retry_delay=error.next_retry_delay,
+            category=error.category,
+        )
 
     def _redact_text(self, text: str) -> str:
         said = self._redactor.part(text, MAX_FAILURE_BYTES)
         return cut_with_note(repair_surrogates(said.text), MAX_FAILURE_BYTES, said.left_out)
 
-    def _log(self, error: BaseException | None) -> None:
+    def _log(self, stack: str) -> None:
         """
         Keep the stack of a fault: whoever wrote the code needs one.
 
         History has none, which may quote anything; what we raise on purpose needs none.
         """
-        stack = _find_stack(error)
         if stack:
             stack = self._redactor.part(stack, _STACK_CHARS, last=True).text
             asked = activity.info()
@@ -166,6 +222,13 @@ class _ErrorRedaction:
                 attempt=asked.attempt,
                 stack=repair_surrogates(stack[-_STACK_CHARS:]),
             )
+
+
+def _count_bytes(detail: object) -> int:
+    try:
+        return len(to_json(detail, serialize_unknown=True))
+    except ValueError:
+        return len(_TOO_DEEP)
 
 
 def _find_stack(error: BaseException | None) -> str:
@@ -193,6 +256,10 @@ class _Outbound(ActivityOutboundInterceptor):
             self._told = tuple(_redact_beat(detail, self._redactor) for detail in details)
             self._details = details
         super().heartbeat(*self._told)
+
+    def repeat(self) -> None:
+        """Say again what was said last, or, before the first word, by the attempt before it."""
+        super().heartbeat(*(self._told or activity.info().heartbeat_details))
 
 
 def _redact_beat(detail: object, redactor: Redactor) -> JsonValue:

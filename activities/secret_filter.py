@@ -11,7 +11,7 @@ from pydantic_core import from_json, to_json
 from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
-from holdfast.activities.redaction import is_cancellation
+from holdfast.activities.redaction import MAX_INLINE_WORDS, is_cancellation
 from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import (
     MAX_FAILURE_BYTES,
@@ -21,7 +21,7 @@ from holdfast.contracts.bounds import (
 from holdfast.contracts.calls import ToolSuccess
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
 from holdfast.tools.context import as_report
-from holdfast.tools.large_json import is_readable_json, look_through
+from holdfast.tools.large_json import READERS, is_readable_json, look_through
 from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values
 from holdfast.tools.views import TooManyPieces
 
@@ -29,7 +29,7 @@ MAX_DETAILS = 10
 """Of what a tool raises."""
 
 _ACTION_CHARS = MAX_FAILURE_BYTES // MAX_NEXT_ACTIONS
-"""Of a refusal no more is told, and it is looked through on the loop."""
+"""Of a refusal no more is told."""
 
 _WITHHELD_SUMMARY = "done; texts and numbers of the result are withheld, the tool delivers them"
 
@@ -58,17 +58,25 @@ class SecretFilter:
         """Take note of a report as it is now, and return what makes of it what may be told."""
         return partial(self._filter_report, as_report(progress))
 
-    def redact_refusal(self, error: ToolError, *, by_tool: bool = True) -> ToolError:
+    async def redact_refusal(
+        self, run_id: str, error: ToolError, *, by_tool: bool = True
+    ) -> ToolError:
         """Return what a tool refuses with, or its worker, without secrets; the model reads it."""
         if by_tool and self._withholds:
             error.reason, error.next_valid_actions = WITHHELD, ()
             return error
-        error.reason = self._redact_words(error.reason, MAX_TOOL_REASON_CHARS)
-        error.next_valid_actions = tuple(
-            self._redact_words(action, _ACTION_CHARS)
-            for action in error.next_valid_actions[:MAX_NEXT_ACTIONS]
-        )
+        said = (error.reason, *error.next_valid_actions[:MAX_NEXT_ACTIONS])
+        clear = partial(self._redact_refusal, *said)
+        are_many = sum(map(len, said)) > MAX_INLINE_WORDS
+        error.reason, *actions = await READERS.run(run_id, clear) if are_many else clear()
+        error.next_valid_actions = tuple(actions)
         return error
+
+    def _redact_refusal(self, reason: str, *actions: str) -> tuple[str, ...]:
+        return (
+            self._redact_words(reason, MAX_TOOL_REASON_CHARS),
+            *(self._redact_words(action, _ACTION_CHARS) for action in actions),
+        )
 
     def _redact_words(self, text: str, most: int) -> str:
         return repair_surrogates(self._redactor.part(text, most).text)

@@ -52,6 +52,9 @@ from holdfast.tools.tool import Tool
 _KEEPERS = FairThreads(4, "keep-result")
 
 
+_UNTOLD = "it says why, and its worker was too busy to clear that of secrets"
+
+
 class _NotAdmitted(ToolDenied):
     """A call didn't begin, as its worker says: these are no words of a tool."""
 
@@ -174,15 +177,32 @@ class ToolActivities:
             # What is taken back was decided when it was done: it is tried until it may begin.
             again = build_hand_back if invocation.purpose == "undo" else build_not_as_decided_error
             raise again(error.reason) from None
-        except (_NotAdmitted, NotNow) as error:
-            return failure(invocation, name, secret_filter.redact_refusal(error, by_tool=False))
         except ToolError as error:
-            return failure(invocation, name, secret_filter.redact_refusal(error))
+            by_tool = not isinstance(error, _NotAdmitted | NotNow)
+            return await self._refuse(invocation, name, secret_filter, error, by_tool=by_tool)
         try:
             async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
                 return await self._tell(tool, invocation, content, secret_filter)
         except TimeoutError:
             return success_without_content(invocation, name)
+
+    async def _refuse(
+        self,
+        invocation: ToolInvocation,
+        name: str,
+        secret_filter: SecretFilter,
+        error: ToolError,
+        *,
+        by_tool: bool,
+    ) -> ToolFailure:
+        """Tell why a call did nothing, without secrets."""
+        clearing = secret_filter.redact_refusal(invocation.run_id, error, by_tool=by_tool)
+        try:
+            async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
+                return failure(invocation, name, await clearing)
+        except TimeoutError:
+            error.reason, error.next_valid_actions = _UNTOLD, ()
+            return failure(invocation, name, error)
 
     async def _tell(
         self, tool: Tool, invocation: ToolInvocation, content: bytes, secret_filter: SecretFilter

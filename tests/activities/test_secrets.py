@@ -368,13 +368,13 @@ async def test_nothing_of_a_dry_run_begins_whoever_asks(folder: Path, purpose: s
     assert place.calls == []
 
 
-def test_what_a_tool_refuses_with_holds_no_secret_before_it_is_cut() -> None:
+async def test_what_a_tool_refuses_with_holds_no_secret_before_it_is_cut() -> None:
     """Half of a secret, behind a cut, is found by nobody: it is replaced while it is whole."""
     # PP-04 TR-04
     redactor = Redactor(lambda: frozenset({SECRET}))
     refusal = ToolError("not_found", f"no {SECRET} here", (f"use {SECRET}", "go on"))
 
-    told = SecretFilter(redactor, withholds=False).redact_refusal(refusal)
+    told = await SecretFilter(redactor, withholds=False).redact_refusal("run", refusal)
 
     assert SECRET not in f"{told.reason} {told.next_valid_actions}"
     assert told.reason.startswith("no ")

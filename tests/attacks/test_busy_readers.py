@@ -1,17 +1,25 @@
 """Attacks by work: what a worker has to look through keeps no write from its end."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from threading import Event, get_ident
 
 import pytest
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from holdfast import Risk, tool
 from holdfast.activities import redaction, tools
+from holdfast.activities.heartbeats import Heartbeater
+from holdfast.activities.redaction import MAX_INLINE_WORDS
+from holdfast.activities.secret_filter import SecretFilter
 from holdfast.contracts.calls import ToolSuccess
+from holdfast.contracts.errors import ToolError
+from holdfast.contracts.usage import MAX_LOST_ATTEMPTS
 from holdfast.testing import call, say
 from holdfast.tools import views
 from holdfast.tools.large_json import MAX_INLINE_BYTES, READERS, look_through
@@ -75,6 +83,16 @@ async def test_results_wait_for_nobody_who_keeps_the_threads_of_the_loop() -> No
     assert size == MAX_INLINE_BYTES + 1
 
 
+def noting(threads: list[int]) -> Callable[[], frozenset[str]]:
+    """A source of secrets that notes in which threads it is asked."""
+
+    def known() -> frozenset[str]:
+        threads.append(get_ident())
+        return frozenset({"open sesame"})
+
+    return known
+
+
 @pytest.mark.usefixtures("busy_readers")
 async def test_a_write_is_done_though_nobody_has_time_for_its_answer(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -105,15 +123,11 @@ async def test_what_leaves_an_activity_is_cleared_beside_the_loop() -> None:
     """Escapes of a hundred kilobytes take a tenth of a second, and a hundred calls end at once."""
     threads: list[int] = []
 
-    def known() -> frozenset[str]:
-        threads.append(get_ident())
-        return frozenset({"open sesame"})
-
     async def work() -> str:
         threads.clear()
         return "\\n" * MAX_INLINE_BYTES
 
-    await leaving(ActivityEnvironment(), Redactor(known), work)
+    await leaving(ActivityEnvironment(), Redactor(noting(threads)), work)
 
     assert threads
     assert get_ident() not in threads
@@ -129,16 +143,81 @@ async def test_what_leaves_an_activity_waits_alive_and_not_for_ever(
     environment, beats, threads = ActivityEnvironment(), list[object](), list[int]()
     environment.on_heartbeat = lambda *details: beats.append(details)
 
-    def known() -> frozenset[str]:
-        threads.append(get_ident())
-        return frozenset({"open sesame"})
-
     async def work() -> str:
         threads.clear()
         return "open sesame" + "x" * MAX_INLINE_BYTES
 
-    left = await leaving(environment, Redactor(known), work)
+    left = await leaving(environment, Redactor(noting(threads)), work)
 
     assert left.data.startswith(b'"[redacted]x')
     assert beats
     assert get_ident() not in threads
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("\\n" * MAX_INLINE_WORDS),
+        ApplicationError("\\n" * MAX_INLINE_WORDS),
+        ApplicationError("it failed", ["\\n" * MAX_INLINE_WORDS]),
+    ],
+    ids=["an error", "a failure", "a detail"],
+)
+async def test_what_an_activity_fails_with_is_cleared_beside_the_loop(error: Exception) -> None:
+    """A server's words, which a tool quotes, take up to half a second; two hundred calls fail."""
+    threads: list[int] = []
+
+    async def work() -> None:
+        threads.clear()
+        raise error
+
+    with pytest.raises(ApplicationError):
+        await leaving(ActivityEnvironment(), Redactor(noting(threads)), work)
+
+    assert threads
+    assert get_ident() not in threads
+
+
+async def test_what_a_call_is_refused_with_is_cleared_beside_the_loop() -> None:
+    """Code in a sandbox may refuse its call with a megabyte, again and again."""
+    threads: list[int] = []
+    long = "\\n" * MAX_INLINE_WORDS
+    secret_filter = SecretFilter(Redactor(noting(threads)), withholds=False)
+
+    told = await secret_filter.redact_refusal("run", ToolError("conflict", "no", (long,)))
+
+    assert told.next_valid_actions[0].startswith("\\n\\n")
+    assert threads
+    assert get_ident() not in threads
+
+
+@pytest.mark.slow
+async def test_who_waits_to_say_why_it_failed_stays_alive_and_counted() -> None:
+    """Else the server would give it up, or forget how often it has failed by itself."""
+    environment, free, told = ActivityEnvironment(), Event(), asyncio.Event()
+    counted = RetryPolicy(maximum_attempts=MAX_LOST_ATTEMPTS + 3)
+    environment.info = replace(environment.info, retry_policy=counted)
+    beats: list[object] = []
+
+    def hear(*details: object) -> None:
+        beats.extend(details)
+        if len(beats) > 1:
+            told.set()
+
+    environment.on_heartbeat = hear
+    held = [asyncio.create_task(redaction.CLEARERS.run("another", free.wait)) for _ in range(2)]
+    await asyncio.sleep(0)
+
+    async def work() -> None:
+        async with Heartbeater():
+            raise ValueError("\\n" * MAX_INLINE_WORDS)
+
+    failing = asyncio.create_task(leaving(environment, Redactor(noting([])), work))
+    async with asyncio.timeout(60):
+        await told.wait()
+    free.set()
+    with pytest.raises(ApplicationError):
+        await failing
+    await asyncio.gather(*held)
+
+    assert beats == [{"failed": 1}] * len(beats)
