@@ -1,14 +1,21 @@
 """Attacks by mass: as many large results at once as a worker has places for activities."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import hashlib
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from pathlib import Path
+from typing import TypeAlias, cast
 
 import pytest
+from pydantic_core import to_json
 
 from holdfast.contracts.calls import ToolSuccess
+from holdfast.tools.builtin.results import ResultPage, read_result
+from holdfast.tools.context import ToolContext
 from holdfast.tools.execution import execute
 from holdfast.tools.fair_threads import TENANT
+from holdfast.tools.large_json import READERS
 from holdfast.tools.sharing.room import (
     MAX_HELD_BYTES,
     MAX_SMALL_BYTES,
@@ -17,10 +24,14 @@ from holdfast.tools.sharing.room import (
     NoRoom,
     ResultRoom,
 )
+from holdfast.tools.values.cursors import Cursor
+from holdfast.tools.values.excerpts import Place
 from tests.activities.test_secrets import Saying, raising, told
 from tests.builders import admitted, an_invocation
 from tests.tools import sample_tools
 from tests.tools.sample_tools import secret_of
+
+_ReadOn: TypeAlias = Callable[[str, ToolContext], Coroutine[object, object, ResultPage]]
 
 LARGE = MAX_HELD_BYTES // 4
 
@@ -169,3 +180,26 @@ async def test_what_a_call_returned_is_looked_at_in_turn_with_other_tenants(
 
     assert isinstance(result, ToolSuccess)
     assert result.data == "acme"
+
+
+async def test_no_more_is_read_of_what_is_kept_than_is_looked_through() -> None:
+    """Two hundred calls that read on would hold as many results of sixteen megabytes."""
+    read, busy = list[str](), threading.Event()
+
+    def give(name: str) -> bytes:
+        read.append(name)
+        return to_json("x" * 1_000)
+
+    context = ToolContext.of(an_invocation(), secret_of, lambda _: None, kept=give)
+    cursor = Cursor("call_1_1", hashlib.sha256(give("first")).hexdigest()[:16], Place(None, 100))
+    read_on = cast(_ReadOn, read_result.function)
+    held = [asyncio.create_task(READERS.run("another", busy.wait)) for _ in range(2)]
+    await asyncio.sleep(0)
+
+    pages = [asyncio.create_task(read_on(str(cursor), context)) for _ in range(20)]
+    done, waiting = await asyncio.wait(pages, timeout=5)
+    busy.set()
+    await asyncio.gather(*held)
+
+    assert len(read) - 1 <= len(done) + 2
+    assert [page.result().content for page in (*done, *waiting)] == ["x" * 900] * 20

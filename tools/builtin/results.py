@@ -11,7 +11,6 @@ from holdfast.contracts.errors import ToolError
 from holdfast.contracts.tools import Risk
 from holdfast.tools.context import KeptSource, ToolContext
 from holdfast.tools.fair_threads import FairThreads
-from holdfast.tools.large_json import READERS
 from holdfast.tools.tool import tool
 from holdfast.tools.values.cursors import Cursor
 from holdfast.tools.values.excerpts import read_page
@@ -19,7 +18,8 @@ from holdfast.tools.values.excerpts import read_page
 MAX_PAGE_CHARS = 19_000
 """Characters of JSON; with what stands around them they fit into a result."""
 
-# A disk may hang: who looks through results of others doesn't wait for it.
+# A disk may hang: who looks through results of others doesn't wait for it. What was read is looked
+# through at once, so that no more of it is held than is read at the same time.
 _FILES = FairThreads(2, "read-kept")
 
 _ACTIONS = ("use a cursor as a result of this run has it", "call the tool again, for less")
@@ -42,8 +42,7 @@ async def read_result(
     at = Cursor.parse(cursor)
     if at is None:
         raise ToolError("invalid_arguments", f"{cursor!r} is no cursor", _ACTIONS)
-    content = await _FILES.run(ctx.run_id, partial(_read_kept, at.name, ctx.kept))
-    return await READERS.run(ctx.run_id, partial(_read, at, content))
+    return await _FILES.run(ctx.run_id, partial(_read, at, ctx.kept))
 
 
 def _read_kept(name: str, kept: KeptSource) -> bytes:
@@ -53,7 +52,8 @@ def _read_kept(name: str, kept: KeptSource) -> bytes:
         return b""
 
 
-def _read(at: Cursor, content: bytes) -> ResultPage:
+def _read(at: Cursor, kept: KeptSource) -> ResultPage:
+    content = _read_kept(at.name, kept)
     if not at.fits(content):
         raise ToolError(
             "not_found",
