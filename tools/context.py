@@ -198,13 +198,21 @@ class SpanLog:
             self.kept = (*self.kept, span)
 
     def take(self, report: JsonValue) -> bool:
-        """Keep what a tool reports if that is a span; whether it is one."""
+        """
+        Keep what a tool reports if that is a span; whether it is one.
+
+        Code in a sandbox may report what no `SpanTimer` writes: that is none.
+        """
         if not isinstance(report, dict) or report.keys() != {_SPAN}:
             return False
         try:
-            self.add(CustomSpan.model_validate(report[_SPAN]))
+            span = CustomSpan.model_validate(report[_SPAN])
         except ValidationError:
             return False
+        is_large = len(to_json(span.data)) > MAX_SPAN_DATA_BYTES or span.guardrail
+        if is_large or None in {span.started_at.tzinfo, span.ended_at.tzinfo}:
+            return False
+        self.add(span)
         return True
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import Risk, ToolContext, tool
+from holdfast.contracts.base import JsonObject
 from holdfast.testing import call, calls
+from holdfast.tools.context import MAX_SPAN_DATA_BYTES, SpanLog
 from tests.memory.runs import MemoryRuns
 from tests.sample import lines, note, scripted, told
 
@@ -69,3 +71,23 @@ async def test_a_write_is_done_whatever_it_reports(
 
     assert lines(log) == ["ordered"] * len(REPORTS)
     assert [result.status for result in results] == ["ok"] * len(REPORTS)
+
+
+@pytest.mark.parametrize(
+    "made_up",
+    [
+        {},
+        {"data": {"words": "x" * MAX_SPAN_DATA_BYTES}},
+        {"started_at": "2026-11-30T03:00:00"},
+        {"ended_at": "2026-11-30T03:00:00"},
+        {"guardrail": "polite"},
+    ],
+    ids=["a span", "large", "without a zone", "ended without a zone", "of a guardrail"],
+)
+def test_what_no_tool_writes_is_no_span(made_up: JsonObject) -> None:
+    """Code in a sandbox could fill history with them, or have nobody read the trace of its run."""
+    spans, at = SpanLog(), "2026-11-30T03:00:00Z"
+    span: JsonObject = {"name": "look", "started_at": at, "ended_at": at, **made_up}
+
+    assert spans.take({"holdfast.span": span}) is (not made_up)
+    assert len(spans.kept) == (not made_up)

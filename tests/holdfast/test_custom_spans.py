@@ -1,18 +1,22 @@
 """Spans that tools and guardrails have of their own work: in history, and in every form."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
 from holdfast import Agent, App, Risk, ToolContext, ToolError, tool
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.calls import CustomSpan
 from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
 from holdfast.testing import call, calls, say
 from holdfast.tools.context import MAX_SPAN_DATA_BYTES
+from holdfast.trace.entries import Timed
 from holdfast.trace.reader import read_trace
 from holdfast.trace.spans import otlp
 from holdfast.trace.spans.tree import span_tree
-from holdfast.trace.spans.values import Span, SpanTree, flatten
+from holdfast.trace.spans.values import Span, SpanTree, build_custom_spans, flatten
+from holdfast.trace.values import Trace
 from tests.running import Run, Runs
 
 SECRET = "the-token-of-the-bank"
@@ -172,3 +176,16 @@ async def test_every_form_has_them(runs: Runs) -> None:
     assert '"name":"look"' in plain
     assert "holdfast.data" not in plain
     assert "holdfast.data" in whole
+
+
+def test_a_span_without_a_zone_keeps_nobody_from_reading_a_trace() -> None:
+    """Whoever makes up what a call came to may leave it out."""
+    begun = datetime(2026, 11, 30, 3, tzinfo=UTC)
+    made_up = CustomSpan.model_validate(
+        {"name": "look", "started_at": "2026-11-30T03:00:01", "ended_at": "2026-11-30T03:00:02"}
+    )
+
+    (span,) = build_custom_spans(Trace(), (made_up,), Timed(key="it", at=begun), "above")
+
+    assert span.started_at == "2026-11-30T03:00:01.000000Z"
+    assert span.ended_at == "2026-11-30T03:00:02.000000Z"
