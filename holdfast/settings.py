@@ -71,7 +71,7 @@ class Settings:
             home=home,
             user=_user(),
             approvers=Path(approvers) if approvers else home / "approvers.json",
-            keys=Path(keys) if keys else _find_config_home() / "keys",
+            keys=Path(keys) if keys else _find_config_folder("holdfast") / "keys",
             environment=os.environ.get("HOLDFAST_ENVIRONMENT", ""),
             sandbox=_sandbox(),
         )
@@ -79,7 +79,8 @@ class Settings:
     @property
     def own_files(self) -> tuple[Path, ...]:
         """What a process itself goes by: no tool works on it, and no project brings it along."""
-        return self.home, self.approvers, self.keys, *_find_named_files()
+        server = _find_config_folder("temporalio")  # where Temporal's SDK looks for its file
+        return self.home, self.approvers, self.keys, server, *_find_named_files()
 
 
 @dataclass(frozen=True)
@@ -134,12 +135,12 @@ def _find_named_files() -> Iterator[Path]:
             yield Path(value)
 
 
-def _find_config_home() -> Path:
-    """Where a user's programs keep what is theirs alone (XDG Base Directory)."""
+def _find_config_folder(program: str) -> Path:
+    """Where one of a user's programs keeps what is theirs alone (XDG Base Directory)."""
     if base := os.environ.get("XDG_CONFIG_HOME"):
-        return Path(base, "holdfast")
+        return Path(base, program)
     try:
-        return Path.home() / ".config" / "holdfast"
+        return Path.home() / ".config" / program
     except RuntimeError:
         # As with the user's name: a number may have no home.
         return Path(".holdfast")

@@ -59,9 +59,11 @@ class ToolContext:
     The call that a tool serves; a tool that wants it has a parameter of this type.
 
     `idempotency_key` is the same for every attempt of this call and for no other call: hand it to
-    whatever the tool changes, so that a repeated attempt changes nothing twice. `draft_id` is
-    that of the approved draft which this call commits, or of the one that it takes back. `done` is
-    what was answered that it takes back; it has a key of its own for that, and another for the
+    whatever the tool changes, so that a repeated attempt changes nothing twice. After a reset of
+    the workflow another call may have it, if its model gave it the same id: refuse what asks for
+    something else under it. `draft_id` is that of the approved draft which this call commits, or
+    of the one that it takes back. `done` is what was answered that a tool takes back which
+    undoes it; such a tool has a key of its own for that, and another one where it takes back a
     draft of the same call. `kept` gives the whole of an earlier result to the tool that reads on
     in it.
     """

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import sys
 import sysconfig
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -39,6 +40,9 @@ PATIENCE = 2.0
 _READERS = FairThreads(2, "read-arguments")
 
 _MODULE_SUFFIXES = frozenset({*all_suffixes(), ".pth"})
+
+_METADATA_SUFFIXES = (".dist-info", ".egg-info", ".egg-link")
+"""What installed packages say of themselves, as which modules are to be loaded into others."""
 
 _TURN_SECONDS = 30.0
 """So long a call waits for others whose arguments are read; nothing has begun by then."""
@@ -165,12 +169,13 @@ class WorkerExecutor:
             ) from None
 
 
-def _list_code_places(suffix: str) -> Iterator[str]:
-    """Yield where this Python, its libraries and programs lie; and where modules do, for one."""
+def _list_code_places(place: Path) -> Iterator[str]:
+    """Yield where this Python, libraries and programs lie; and modules, for what is like one."""
     places = sysconfig.get_paths()
     yield from (places[name] for name in ("stdlib", "purelib", "platlib", "scripts"))
-    yield from filter(None, (sys.executable, f"{sys.prefix}/pyvenv.cfg"))
-    if suffix in _MODULE_SUFFIXES:
+    yield from filter(None, (sys.executable, f"{sys.prefix}/pyvenv.cfg", *os.get_exec_path()))
+    is_module = place.suffix.lower() in _MODULE_SUFFIXES
+    if is_module or any(part.lower().endswith(_METADATA_SUFFIXES) for part in place.parts):
         yield from sys.path
 
 
@@ -193,7 +198,7 @@ def _deny_outside_workspace(
         )
     own_files = {one.find(patience).file for one in own}
     if changes:
-        own_files.update(map(_find_file, map(Path, _list_code_places(place.suffix.lower()))))
+        own_files.update(map(_find_file, map(Path, _list_code_places(place))))
     if not own_files.isdisjoint(map(_find_file, (place, *place.parents))):
         raise ToolDenied(
             f"{argument} {named[:500]!r} leads to what the worker itself goes by",

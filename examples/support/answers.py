@@ -15,13 +15,29 @@ class Answer(Entry):
 
 
 def draft(books: Path, draft_id: str, order_id: int, text: str) -> Answer:
-    """Keep an answer under the id of its draft. Sends nothing."""
+    """
+    Keep an answer under the id of its draft. Sends nothing.
+
+    After a reset of its run another answer may come under an id: it takes the place of one that
+    wasn't sent.
+    """
     with writing(books) as db:
         found(db, order_id)
         db.execute(
-            "INSERT INTO drafted_answers VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            "INSERT INTO drafted_answers VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " order_id = excluded.order_id, text = excluded.text"
+            " WHERE draft_id NOT IN (SELECT draft_id FROM answers)",
             (draft_id, order_id, text),
         )
+        if not db.execute(
+            "SELECT 1 FROM drafted_answers WHERE (draft_id, order_id, text) = (?, ?, ?)",
+            (draft_id, order_id, text),
+        ).fetchone():
+            raise ToolError(
+                "conflict",
+                "another answer was sent under this id",
+                ("ask for it in a new call",),
+            )
         return _drafted(db, draft_id)
 
 

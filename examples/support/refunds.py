@@ -49,13 +49,21 @@ class Refund(Entry):
 
 
 def prepare(books: Path, draft_id: str, claim: Claim) -> Prepared:
-    """Check a refund against the books and keep it under the id of its draft. Pays nothing."""
+    """
+    Check a refund against the books and keep it under the id of its draft. Pays nothing.
+
+    After a reset of its run another refund may come under an id: it takes the place of one that
+    wasn't paid.
+    """
     with writing(books) as db:
         order = _checked(db, claim)
         db.execute(
-            "INSERT INTO prepared_refunds VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            "INSERT INTO prepared_refunds VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " order_id = excluded.order_id, cents = excluded.cents, currency = excluded.currency"
+            " WHERE draft_id NOT IN (SELECT draft_id FROM refunds WHERE draft_id IS NOT NULL)",
             (draft_id, claim.order_id, claim.cents, claim.currency),
         )
+        _check_draft(db, draft_id, claim)
     return Prepared(
         order_id=order.order_id,
         customer=order.customer,
@@ -73,10 +81,11 @@ def pay(books: Path, key: str, draft_id: str | None, claim: Claim) -> Refund:
     Pay a refund, once for each key: a second attempt returns what the first one did.
 
     With a draft it must be the prepared one. Without, policy asked nobody, and it must be small.
+    No other refund has the key of one that was paid, though after a reset one may come with it.
     """
     with writing(books) as db:
         if (earlier := _paid(db, key)) is not None:
-            return earlier
+            return _match(earlier, claim)
         if db.execute("SELECT 1 FROM closed_keys WHERE idempotency_key = ?", (key,)).fetchone():
             raise ToolError(
                 "conflict",
@@ -160,6 +169,17 @@ def _check_draft(db: sqlite3.Connection, draft_id: str, claim: Claim) -> None:
             f"{claim.order_id}",
             ("ask for the refund again, so that it is drafted and approved",),
         )
+
+
+def _match(earlier: Refund, claim: Claim) -> Refund:
+    if (earlier.order_id, earlier.amount, earlier.currency) != claim:
+        raise ToolError(
+            "conflict",
+            f"another refund was paid under this key: {earlier.amount} {earlier.currency} of "
+            f"order {earlier.order_id}",
+            ("look the order up, and ask for the refund in a new call",),
+        )
+    return earlier
 
 
 def _paid(db: sqlite3.Connection, key: str) -> Refund | None:

@@ -1,6 +1,7 @@
 """Attacks on what the worker itself goes by, through tools whose workspace is its own folder."""
 
 import json
+import os
 import sysconfig
 from pathlib import Path
 from time import process_time
@@ -148,18 +149,27 @@ async def test_no_path_leads_to_what_the_worker_goes_by(
         "new/__pycache__/shop.cpython-311.pyc",
         "asyncio.so",
         "modules/more.pth",
+        "x-1.dist-info/entry_points.txt",
+        "X.EGG-INFO",
+        "programs/bwrap",
     ],
 )
 async def test_no_path_leads_to_what_counts_from_the_next_start_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """The policy, and code that Python finds here, also in the place of what lies elsewhere."""
+    """
+    The policy, and code that Python finds here, also in the place of what lies elsewhere.
+
+    What is said of installed packages has libraries load modules as they begin; programs lie where
+    PATH leads.
+    """
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\n")
     (tmp_path / "to-policy").symlink_to(policy)
-    for folder in ("modules", "new/__pycache__", "notes"):
+    for folder in ("modules", "new/__pycache__", "notes", "x-1.dist-info", "programs"):
         (tmp_path / folder).mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"), prepend=os.pathsep)
     monkeypatch.syspath_prepend(tmp_path)  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
     place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"), policy=policy)
 
@@ -171,6 +181,23 @@ async def test_no_path_leads_to_what_counts_from_the_next_start_on(
     await place.run(save, beside, lambda _: None, admitted)
     shown = an_invocation(arguments={"path": "policy.yaml"})
     assert await place.run(look_into, shown, lambda _: None, admitted) == b'"version: 1\\n"'
+
+
+async def test_no_path_leads_to_what_chooses_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that starts in its user's home goes on to that which Temporal's own file names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (tmp_path / ".config" / "temporalio").mkdir(parents=True)
+    kept = FileArtifacts(tmp_path / "home")
+    place = WorkerExecutor(secret_of, kept, Settings.load().own_files)
+    asked = an_invocation(arguments={"path": ".config/temporalio/temporal.toml"})
+
+    for tool_ in (save, look_into):
+        with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+            await place.run(tool_, asked, lambda _: None, admitted)
 
 
 async def test_what_writes_no_code_may_name_it(

@@ -38,6 +38,29 @@ def test_a_prepared_refund_is_paid_once(kept: Path) -> None:
     assert books.order(kept, 1044).refundable == 0
 
 
+def test_after_a_reset_another_refund_is_none_that_was_paid(kept: Path) -> None:
+    """Its call may have the id of one that was made, so its draft and its key are the same."""
+    refunds.prepare(kept, "draft-1", LAMP)
+    refunds.prepare(kept, "draft-1", TEAPOT)
+    paid = refunds.pay(kept, "call-1", "draft-1", TEAPOT)
+
+    assert "another refund was paid" in str(refusal(kept, "call-1", "draft-1", LAMP))
+    with pytest.raises(ToolError, match="is no refund of 15"):
+        refunds.prepare(kept, "draft-1", LAMP)
+    assert refunds.every(kept) == (paid,)
+
+
+def test_after_a_reset_another_answer_is_none_that_was_sent(kept: Path) -> None:
+    """What a person is shown is what is sent, or nothing."""
+    answers.draft(kept, "draft-1", 1051, "It comes on Monday.")
+    shown = answers.draft(kept, "draft-1", 1044, "Your money is on its way.")
+    answers.send(kept, "call-1", "draft-1")
+
+    assert answers.sent(kept) == (shown,)
+    with pytest.raises(ToolError, match="another answer was sent"):
+        answers.draft(kept, "draft-1", 1051, "It comes on Monday.")
+
+
 @pytest.mark.parametrize(
     ("draft_id", "claim", "type_"),
     [
