@@ -80,9 +80,12 @@ def is_file(run: str) -> bool:
 
 async def _load_histories(run: str) -> Sequence[WorkflowHistory]:
     path = Path(run)
+    names_file = path.suffix == ".json" or "/" in run
     if _is_file(path):
+        if not names_file:
+            screen.warn(f"{shorten(run)!r} is a file here: no run of that name is looked for")
         return histories.read(path)
-    if path.suffix == ".json" or "/" in run:
+    if names_file:
         raise HoldfastError(f"there is no file {shorten(run)!r}")
     if len(run) > _MAX_ID_CHARS:
         raise HoldfastError(

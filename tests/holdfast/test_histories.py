@@ -10,6 +10,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
 from holdfast.cli import main, standing
+from holdfast.cli.history import read_run
 from holdfast.client import Run
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import UsageReport
@@ -96,6 +97,20 @@ async def test_exports_replay(runs: Runs, tmp_path: Path) -> None:
         (history,) = read(path)
         await build_replayer(AgentRun).replay_workflow(history)
         assert (history.workflow_id, history.run_id) == (run.handle.id, histories[0].run_id)
+
+
+async def test_a_file_named_like_a_run_is_said_to_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever may write where an auditor stands puts no trace in the place of another unseen."""
+    (histories, *_) = stored.unpack(stored.history_file("approvals").read_bytes())
+    for name in ("run-7", "run-7.json"):
+        (tmp_path / name).write_text(render_export(histories), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name in ("run-7.json", "./run-7", "run-7"):
+        await read_run(name)
+
+    assert capsys.readouterr().err == "'run-7' is a file here: no run of that name is looked for\n"
 
 
 async def test_history_counts_as_the_run_does(runs: Runs, tmp_path: Path) -> None:
