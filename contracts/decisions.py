@@ -386,7 +386,8 @@ def _shorten_ruling(ruling: Ruling) -> Ruling:
     undo = ruling.undo
     if undo is not None:
         undo = undo.with_(reason=cut_with_note(undo.reason, MAX_BRIEF_TEXT_BYTES))
-    fewer = {"scope": cut_with_note(ruling.scope, MAX_BRIEF_TEXT_BYTES), "canonical": None}
+    # As the tool takes its arguments guardrails look at the call: that is left as it is.
+    fewer = {"scope": cut_with_note(ruling.scope, MAX_BRIEF_TEXT_BYTES)}
     return ruling.model_copy(update={**fewer, "decision": decision, "undo": undo})
 
 

@@ -62,24 +62,46 @@ async def test_dependencies(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     assert "missing: command 'no-such-program', module 'no_such_module'" in written.reason
 
 
+@tool(risk=Risk.COMPUTE_ONLY)
+async def mail(to: Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)]) -> str:
+    """Write to somebody."""
+    return f"wrote to {to}"
+
+
+@tool(risk=Risk.COMPUTE_ONLY)
+async def jot(text: Annotated[str, StringConstraints(to_lower=True)]) -> str:
+    """Write something down for later."""
+    return f"jotted {len(text)}"
+
+
 async def test_a_call_is_looked_at_as_its_tool_takes_it(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """However a model writes an argument, a guardrail reads what the tool will."""
     # GR-19
-
-    @tool(risk=Risk.COMPUTE_ONLY)
-    async def mail(
-        to: Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)],
-    ) -> str:
-        """Write to somebody."""
-        return f"wrote to {to}"
-
     seen = Seen()
     script = [call("mail", to=" MALLORY "), say("done")]
     app = scripted(
         script, tools=[mail], guardrails=[on_word("no", "mallory", "pre_execution", seen)]
     )
+    found = await ended(memory_runs, app)
+
+    assert [one.data for one in seen.subjects] == [{"to": "mallory"}]
+    assert found.results[0].status == "denied"
+
+
+@pytest.mark.slow
+async def test_a_call_is_looked_at_so_beside_however_many_others(
+    memory_runs: MemoryRuns,
+) -> None:
+    """The rulings on all of them are more than can be sent at once: this one is whole."""
+    # GR-19
+    seen = Seen()
+    fill = (call("jot", text=f"{n:03}{'İ' * 1_280}") for n in range(199))
+    script = [calls(call("mail", to=" MALLORY "), *fill), say("done")]
+    looks = on_word("no", "mallory", "pre_execution", seen, tools=("mail",))
+    budget = Budget(max_steps=9, max_consecutive_failures=500)
+    app = scripted(script, tools=[mail, jot], guardrails=[looks], budget=budget)
     found = await ended(memory_runs, app)
 
     assert [one.data for one in seen.subjects] == [{"to": "mallory"}]

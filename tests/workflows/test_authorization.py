@@ -149,3 +149,18 @@ def test_of_rulings_with_wide_grants_those_are_sent_that_fit() -> None:
     assert 50 < len(sent) < 200
     assert bounds.size(sent) <= bounds.MAX_RULINGS_BYTES
     assert sent[0] == rulings[0]
+
+
+def test_of_many_rulings_none_lacks_what_guardrails_look_at() -> None:
+    """What the arguments are as a tool takes them isn't cut either."""
+    # GR-19
+    written = {"text": "x" * 3_900}
+    rulings = tuple(
+        allowed(a_call(call_id=f"c{n}")).model_copy(update={"canonical": written})
+        for n in range(210)
+    )
+
+    sent = fit_into_payload(rulings)
+
+    assert 100 < len(sent) < 210
+    assert {one.kind == "decided" and one.canonical == written for one in sent} == {True}
