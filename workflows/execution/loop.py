@@ -164,7 +164,7 @@ class StepLoop:
 
     async def _finish(self) -> bool:
         """End, unless it is a session to which something was said while it was archived."""
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        await self._hear_all()
         run_context.publish_status(self._run)
         if self._run.state.session is None:
             return True
@@ -173,8 +173,16 @@ class StepLoop:
         # One whose history says nothing of it completed at once.
         while saved.hears_more and is_behind_local_activity():
             await hear_what_waits(self._run.state.run_id)
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        await self._hear_all()
         return isinstance(self._next_step(), Finish)
+
+    async def _hear_all(self) -> None:
+        """Hear what has come to a run that is over, and gather no more of it."""
+        if self._inbox.keeps_from_ending():
+            await hear_what_waits(self._run.state.run_id)  # as before a new execution
+            self._inbox.set_draining()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        self._inbox.set_draining(on=False)
 
     async def _continue_as_new(self) -> None:
         """

@@ -36,6 +36,9 @@ LONG_SECONDS = 1.0
 HEARD_FIRST = "heard-first"
 """The patch by which a run hears what came, and holds what waits, within a step as between two."""
 
+GATHERED_ENOUGH = "gathered-enough"
+"""The patch by which nothing is gathered where a whole batch waits, nor where a run is over."""
+
 REFUSAL_WINDOW = timedelta(minutes=1)
 THROTTLE_DELAY = timedelta(seconds=1)
 
@@ -108,8 +111,12 @@ class Inbox:
         if self._waiting:
             await workflow.wait_condition(lambda: True)  # everybody else had a turn by then
 
+    def keeps_from_ending(self) -> bool:
+        """Whether a run that is over would wait for what has come, and for what is gathered."""
+        return not workflow.all_handlers_finished() and workflow.patched(GATHERED_ENOUGH)
+
     def set_draining(self, *, on: bool = True) -> None:
-        """Gather no more: the run wants to go on in a new execution as soon as nothing waits."""
+        """Gather no more: the run ends, or goes on anew, as soon as nothing waits."""
         self._hurrying = on
 
     async def submit(self, message: InboundMessage) -> None:
@@ -133,7 +140,7 @@ class Inbox:
         try:
             await self._opened.wait()
             while self._waiting:
-                if self._is_over_refusal_rate():
+                if self._is_over_refusal_rate() and not self._has_whole_batch():
                     await self._throttle()
                 batch = self._take_batch()
                 more = bool(self._waiting)
@@ -159,6 +166,11 @@ class Inbox:
                 break
             batch.append(self._waiting.popleft())
         return batch
+
+    def _has_whole_batch(self) -> bool:
+        """Whether so much waits that to gather more would save nothing."""
+        full = len(self._waiting) >= MAX_BATCH_MESSAGES
+        return full and workflow.patched(GATHERED_ENOUGH)
 
     def _is_over_refusal_rate(self) -> bool:
         if self._hurrying or len(self._lately) < MAX_REFUSALS_PER_WINDOW:
