@@ -1,7 +1,8 @@
 """Sessions that were closed without an archive: their old executions know how they were left."""
 
+import asyncio
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -23,6 +24,7 @@ from holdfast.activities.callers import Execution
 from holdfast.activities.runs import CARRYOVER_TIMEOUT, REPLAY_FAILED, find_last_digests
 from holdfast.activities.statuses import (
     OVER,
+    PAGE_SIZE,
     UnreadableHistory,
     is_open,
     list_executions,
@@ -120,12 +122,7 @@ class TemporalEarlierSessions:
 
         Those that never began are asked once: anybody may start any number of them.
         """
-        query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
-        listed = [
-            Opening(one.run_id, one.start_time, one.status, await self._read_number(one))
-            async for one in list_executions(self._client, query)
-            if one.run_id != own and one.run_id not in self._never_began
-        ]
+        listed = await self._list_openings(session_id, {own, *self._never_began})
         asked = (one for one in listed if knows_more(one, archived))
         latest = sorted(asked, key=order_opening, reverse=True)
         refused = [one.run_id for one in latest if _may_be_refusal(one)]
@@ -134,15 +131,26 @@ class TemporalEarlierSessions:
             Execution(session_id, one.run_id) for one in latest if one.run_id not in left_out
         )
 
-    async def _read_number(self, one: WorkflowExecution) -> int:
-        """Return how often its session was opened by then; 0 where it doesn't say so."""
+    async def _list_openings(self, session_id: str, known: Collection[str]) -> list[Opening]:
+        """List executions but for those that are *known*; a page is read at once, and kept."""
+        query = f"WorkflowId = '{session_id}' AND WorkflowType = '{SESSION_WORKFLOW_TYPE}'"
+        openings, page = list[Opening](), list[WorkflowExecution]()
+        async for one in list_executions(self._client, query):
+            if one.run_id not in known:
+                page.append(one)
+            if len(page) == PAGE_SIZE:  # a memo may have 2 MB
+                openings += await asyncio.gather(*map(self._read_opening, page))
+                page.clear()
+        return [*openings, *await asyncio.gather(*map(self._read_opening, page))]
+
+    async def _read_opening(self, one: WorkflowExecution) -> Opening:
+        """Read how often its session was opened by then; 0 where it doesn't say so."""
         said = one.raw_info.memo.fields.get(OPENED)
-        if said is None:
-            return 0
         codec = self._client.data_converter.payload_codec
-        [read] = [said] if codec is None else await codec.decode([said])
-        plain = read.data.isdigit() and len(read.data) < _MAX_DIGITS
-        return int(read.data) if plain else 0  # its starter may have written anything
+        read = [] if said is None else [said] if codec is None else await codec.decode([said])
+        # Its starter may have written anything, and a codec may make several of it.
+        plain = len(read) == 1 and read[0].data.isdigit() and len(read[0].data) < _MAX_DIGITS
+        return Opening(one.run_id, one.start_time, one.status, int(read[0].data) if plain else 0)
 
     async def _find_status(self, execution: Execution) -> int:
         """Return how it stands, as the server itself says: lists are late."""

@@ -1,10 +1,12 @@
 """Ids that strangers give to what they start, once what had them is over."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowFailureError
 
 from holdfast import App
@@ -15,9 +17,16 @@ from holdfast.activities.sessions.earlier import MAX_FAILED_EXECUTIONS, Temporal
 from holdfast.activities.sessions.keeping import MAX_READ_AT_ONCE, SessionActivities
 from holdfast.client import Holdfast
 from holdfast.client.archiving import ArchiveSweep
-from holdfast.contracts.sessions.archive import ArchivedSession, LoadedSession, LoadSession
+from holdfast.connection import with_codec
+from holdfast.contracts.sessions.archive import (
+    OPENED,
+    ArchivedSession,
+    LoadedSession,
+    LoadSession,
+)
 from holdfast.testing import call, say
 from tests.asking import in_run
+from tests.attacks.test_slow_codecs import Asking
 from tests.holdfast.unreadable import start_unreadable
 from tests.running import Runs
 from tests.sample import scripted
@@ -111,6 +120,50 @@ async def test_what_never_began_is_asked_once_and_its_history_is_not_read(
 
     assert left == [None, None, None]
     assert again == ()
+
+
+async def test_a_codec_that_asks_somebody_is_asked_about_many_starts_at_once(runs: Runs) -> None:
+    """Whoever starts what claims to be an opening keeps none of a session: a page is one wait."""
+    # SE-02
+    name, codec = f"taken-{runs.queue}", Asking()
+    for _ in range(5):
+        started = await runs.client.start_workflow(
+            "AgentSession",
+            {"agent": "it"},
+            id=name,
+            task_queue=f"{runs.queue}-nobody",
+            memo={OPENED: 7},
+        )
+        await started.terminate()
+    sessions = TemporalEarlierSessions(with_codec(runs.client, codec))
+    while len(await sessions.find(name, "", None)) < 5:  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.1)
+
+    assert codec.most == 5
+
+
+async def test_a_codec_that_makes_several_of_what_a_start_claims_keeps_no_session_closed(
+    runs: Runs,
+) -> None:
+    """It says no number then, as it does where there is no codec."""
+    # SE-02
+    name = f"taken-{runs.queue}"
+    started = await runs.client.start_workflow(
+        "AgentSession", {}, id=name, task_queue=f"{runs.queue}-nobody", memo={OPENED: 7}
+    )
+    await started.terminate()
+    sessions = TemporalEarlierSessions(with_codec(runs.client, _Doubling()))
+    while not (found := await sessions.find(name, "", None)):  # noqa: ASYNC110 -- it is elsewhere
+        await asyncio.sleep(0.1)
+
+    assert [one.id for one in found] == [started.first_execution_run_id]
+
+
+class _Doubling(Asking):
+    """A codec that reads two of each."""
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [*payloads, *payloads]
 
 
 class _ManyEarlier:
