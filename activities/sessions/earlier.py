@@ -191,7 +191,7 @@ class TemporalEarlierSessions:
         Whatever else keeps it from being asked, as a codec that has no keys for a moment, may be
         otherwise in another: without its past the session would do again what was done.
         """
-        withheld, why = False, ""
+        withheld = False
         async for question in self._list_questions(execution):
             try:
                 return await self._client.get_workflow_handle(
@@ -209,14 +209,13 @@ class TemporalEarlierSessions:
                 if REPLAY_FAILED in str(error):
                     raise ApplicationError(f"can't be asked yet: {error}") from None
                 withheld |= NOT_PROVEN in str(error) or bool(question.get("digest"))
-                why = str(error)
             except RPCError as error:
                 if await self._left_nothing(execution, error):
                     return None
                 raise ApplicationError(f"nobody says how it was left: {error}") from None
         if not withheld:
             if await has_begun(self._client, execution):
-                raise ApplicationError(f"can't be asked yet: {why}")
+                raise ApplicationError("its latest execution can't be asked yet")
             self._remember_nothing(execution)
             return None
         # A worker of an earlier release doesn't know the last question: another may answer.
