@@ -1,12 +1,15 @@
 """Floods are gathered to be judged together: nobody waits for that where it saves nothing."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 
+from holdfast.contracts.base import JsonObject
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.workflows.inbound.inbox import MAX_BATCH_MESSAGES, MAX_REFUSALS_PER_WINDOW
+from holdfast.workflows.payloads import data_converter
 from tests.memory.runs import MemoryRuns
 from tests.sample import lines, scripted, told
 
@@ -80,3 +83,53 @@ async def test_a_run_that_is_over_gathers_no_more(memory_runs: MemoryRuns) -> No
     assert result.answer == "done"
     assert gathered
     assert gathered[-1] in cancelled
+
+
+async def test_a_run_that_is_over_hears_nobody_who_comes_later(memory_runs: MemoryRuns) -> None:
+    """What is judged takes a moment, in which more comes: it would have ended with the flood."""
+    # T-16
+    sent, most = 0, 400
+    junk = {"request_id": "nope", "decision": "approve", "approver": "mallory"}
+
+    async def flood() -> None:
+        nonlocal sent
+        given = await data_converter.encode([junk])
+        while sent < most and memory_runs.server.find("flooded") is not None:
+            memory_runs.server.signal("flooded", "approval", given)
+            sent += 1
+            await asyncio.sleep(0)
+
+    def answer(_: ScriptTurn) -> Reply:
+        loop = memory_runs.thread.loop
+        loop.call_soon_threadsafe(lambda: loop.create_task(flood()))
+        return say("done")
+
+    async with memory_runs.working(scripted(answer)):
+        run = await memory_runs.start_with({"agent": "it", "input": "go"}, run_id="flooded")
+        result = await run.result()
+        await run.stories()
+
+    assert result.answer == "done"
+    assert 0 < sent < most
+
+
+async def test_who_decides_just_before_a_run_is_over_is_answered(memory_runs: MemoryRuns) -> None:
+    """Behind a flood, too: who had come is heard, and waits for an answer."""
+    # T-16
+    app = scripted([call("send", log="nowhere", text="hi"), told])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        request = await run.asked_for_approval()
+        for _ in range(MAX_REFUSALS_PER_WINDOW):
+            await run.signal("nonsense", {})
+        approved: JsonObject = {
+            "request_id": request.request_id,
+            "decision": "approve",
+            "approver": "alice",
+        }
+        answer = await run.decide_behind("stop", {"reason": "enough"}, approved)
+        result = await run.result()
+        await run.stories()
+
+    assert (answer.accepted, answer.code) == (False, "closed")
+    assert result.status == "stopped"

@@ -181,8 +181,10 @@ class StepLoop:
         if self._inbox.keeps_from_ending():
             await hear_what_waits(self._run.state.run_id)  # as before a new execution
             self._inbox.set_draining()
+            if self._run.state.session is None:
+                return await self._inbox.end()
         await workflow.wait_condition(workflow.all_handlers_finished)
-        self._inbox.set_draining(on=False)
+        return self._inbox.set_draining(on=False)
 
     async def _continue_as_new(self) -> None:
         """

@@ -1,6 +1,7 @@
 """What people say to a run, judged in batches: a flood costs few events and locks nobody out."""
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -94,6 +95,9 @@ class Inbox:
         self._judged = asyncio.Event()
         self._judging = False
         self._hurrying = False
+        self._last = sys.maxsize
+        self._asking: list[InboundMessage] = []
+        self._owed: tuple[InboundMessage, ...] = ()
         self._lately: deque[datetime] = deque(maxlen=MAX_REFUSALS_PER_WINDOW)
 
     def is_full(self, *, history_is_long: bool) -> bool:
@@ -115,6 +119,16 @@ class Inbox:
         """Whether a run that is over would wait for what has come, and for what is gathered."""
         return not workflow.all_handlers_finished() and workflow.patched(GATHERED_ENOUGH)
 
+    async def end(self) -> None:
+        """Hear what has come to a run that is over, and nobody who comes later."""
+        self._last, self._owed = self.taken, tuple(self._asking)
+        await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self._is_over())
+
+    def _is_over(self) -> bool:
+        """Whether nobody is heard any more: all have been who had come, and have their answers."""
+        answered = all(one.disposition is not None for one in self._owed)
+        return self.heard >= self._last and answered
+
     def set_draining(self, *, on: bool = True) -> None:
         """Gather no more: the run ends, or goes on anew, as soon as nothing waits."""
         self._hurrying = on
@@ -128,18 +142,20 @@ class Inbox:
 
     async def submit_and_wait(self, message: InboundMessage) -> MessageOutcome | MessageReceipt:
         """Deliver a message when all is heard that came before; return what became of it."""
+        self._asking.append(message)
         await take_turn()
         await asyncio.sleep(0)  # signals of the same task stand before it in history
         await self.submit(message)
         while message.disposition is None:
             await (message.verdict or self._judged).wait()
+        self._asking.remove(message)
         return message.disposition
 
     async def _judge_all(self) -> None:
         self._judging = True
         try:
             await self._opened.wait()
-            while self._waiting:
+            while self._waiting and not self._is_over():
                 if self._is_over_refusal_rate() and not self._has_whole_batch():
                     await self._throttle()
                 batch = self._take_batch()
