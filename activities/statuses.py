@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from functools import cache
 
 from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import HistoryEventFilterType
 from temporalio.api.enums.v1 import WorkflowExecutionStatus as ServerStatus
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import (
@@ -116,6 +117,23 @@ async def read_events(
         if not page.next_page_token:
             return
         request.next_page_token, request.maximum_page_size = page.next_page_token, 0
+
+
+async def read_end(client: Client, run_id: str, execution: str) -> HistoryEvent:
+    """
+    Return the event with which an execution that is over ended, whatever began behind it.
+
+    Raises RPCError, and UnreadableHistory at once where the SDK would ask again and again.
+    """
+    request = GetWorkflowExecutionHistoryRequest(
+        namespace=client.namespace,
+        execution=WorkflowExecution(workflow_id=run_id, run_id=execution),
+        history_event_filter_type=HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
+    )
+    events = (await _read_page(client, request)).history.events
+    if not events:
+        raise UnreadableHistory(f"run {run_id!r} isn't over, as the server says by now")
+    return events[-1]
 
 
 async def _read_page(

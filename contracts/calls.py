@@ -1,11 +1,11 @@
 """What a model asks of a tool, and what comes back."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 from urllib.parse import quote
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from holdfast.contracts.base import Contract, JsonObject, digest
 
@@ -232,6 +232,14 @@ class ArtifactRef(Contract):
     digest: str
 
 
+def _require_zone(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+SpanTime: TypeAlias = Annotated[datetime, AfterValidator(_require_zone)]
+"""Without a zone it is in UTC: code in a sandbox may say anything, and times are compared."""
+
+
 MAX_CUSTOM_SPANS = 50
 """Spans that one call, or one look of guardrails, may leave; later ones are left out."""
 
@@ -244,8 +252,8 @@ class CustomSpan(Contract):
     """
 
     name: Annotated[str, Field(max_length=100)]
-    started_at: datetime
-    ended_at: datetime
+    started_at: SpanTime
+    ended_at: SpanTime
     data: JsonObject = Field(default_factory=dict, exclude_if=not_)
     error: Annotated[str, Field(max_length=100)] = Field(default="", exclude_if=not_)
     guardrail: str = Field(default="", exclude_if=not_)

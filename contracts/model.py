@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import not_
 from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import Field, JsonValue, field_serializer
+from pydantic import AfterValidator, Field, JsonValue, field_serializer
 
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
 from holdfast.contracts.bounds import Count, Number
@@ -303,6 +303,17 @@ class ModelRequest:
         return self.without_tools or self.calls_left == 0
 
 
+MAX_LATENCY_MS = 10**9
+"""What no reply takes: who made one up may say anything, and times are written."""
+
+
+def _cap_latency(milliseconds: int) -> int:
+    return min(max(milliseconds, 0), MAX_LATENCY_MS)
+
+
+Milliseconds: TypeAlias = Annotated[int, AfterValidator(_cap_latency)]
+
+
 class ModelReplyChange(TypedDict, total=False):
     """What may change of it."""
 
@@ -346,8 +357,8 @@ class ModelReply(Contract):
     failed_usage: CallUsage | None = Field(default=None, exclude_if=not_)
     model: str
     provider_state: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
-    latency_ms: int = 0
-    first_token_ms: int = Field(default=0, exclude_if=not_)
+    latency_ms: Milliseconds = 0
+    first_token_ms: Milliseconds = Field(default=0, exclude_if=not_)
 
     def with_(self, **changes: Unpack[ModelReplyChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
+from temporalio.api.common.v1 import Payload
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import (
     Client,
     WorkflowExecution,
     WorkflowExecutionStatus,
-    WorkflowFailureError,
 )
 from temporalio.common import RawValue
 from temporalio.service import RPCError, RPCStatusCode
@@ -22,11 +23,12 @@ from holdfast.activities.statuses import (
     UnreadableHistory,
     can_be_sought,
     list_executions,
+    read_end,
     read_events,
 )
 from holdfast.client.rpc_errors import read_answer
 from holdfast.contracts.base import Contract
-from holdfast.contracts.errors import HoldfastError, NoWorker
+from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE
 from holdfast.contracts.texts import shorten
@@ -314,7 +316,7 @@ async def _find_status(client: Client, execution: WorkflowExecution) -> TraceSta
     # Without search attributes only the result says how a completed run ended.
     try:
         return (await _read_result(client, execution)).status
-    except (WorkflowFailureError, NoWorker):
+    except HoldfastError:
         return "failed"
 
 
@@ -322,18 +324,43 @@ async def _find_reason(client: Client, execution: WorkflowExecution) -> str:
     """Say on one line why a run ended without an answer."""
     try:
         stop = (await _read_result(client, execution)).stop
-    except WorkflowFailureError as error:
-        return shorten(str(error.cause))
-    except NoWorker as error:
+    except HoldfastError as error:
         return shorten(str(error))
     return shorten(": ".join(filter(None, (stop.reason, stop.detail)))) if stop else ""
 
 
 async def _read_result(client: Client, execution: WorkflowExecution) -> RunResult:
-    handle = client.get_workflow_handle(
-        execution.id, run_id=execution.run_id, result_type=RawValue
+    """
+    Read what an execution came to; raises HoldfastError, which says why, where that is no result.
+
+    The SDK would wait for whatever its server begins behind it, by a schedule or a retry policy.
+    """
+    end = await read_end(client, execution.id, execution.run_id)
+    if execution.status is not WorkflowExecutionStatus.COMPLETED:
+        raise HoldfastError(await _describe_end(client, end))
+    results = (
+        end.workflow_execution_completed_event_attributes.result,
+        end.workflow_execution_continued_as_new_event_attributes.last_completion_result,
     )
-    return read_answer(execution.id, await handle.result(), RunResult)
+    said = [payload for result in results for payload in result.payloads][:1]
+    found = await client.data_converter.decode(said, [RawValue] * len(said))
+    return read_answer(execution.id, found[0] if found else RawValue(Payload()), RunResult)
+
+
+async def _describe_end(client: Client, end: HistoryEvent) -> str:
+    """Say how an execution ended that came to nothing, though another one began behind it."""
+    for attributes in (
+        end.workflow_execution_failed_event_attributes,
+        end.workflow_execution_continued_as_new_event_attributes,
+    ):
+        if attributes.HasField("failure"):
+            return str(await client.data_converter.decode_failure(attributes.failure))
+    if end.HasField("workflow_execution_terminated_event_attributes"):
+        ended = end.workflow_execution_terminated_event_attributes
+        return ended.reason or "Workflow terminated"
+    if end.HasField("workflow_execution_canceled_event_attributes"):
+        return "Workflow cancelled"
+    return "Workflow timed out"
 
 
 async def _read_input(client: Client, execution: WorkflowExecution) -> RunInput | None:

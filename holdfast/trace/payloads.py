@@ -8,12 +8,12 @@ from pydantic import BaseModel, RootModel, ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ActivityError
 
 from holdfast.activities.callers import NOT_HERE
 from holdfast.contracts.base import Contract
 from holdfast.contracts.calls import ToolResult
+from holdfast.workflows.payloads import data_converter
 
 Decoded = TypeVar("Decoded", bound=BaseModel)
 
@@ -87,8 +87,7 @@ def read_time(event: HistoryEvent) -> datetime:
 
 
 def build_activity_error(failure: Failure) -> ActivityError:
-    """Return a failed activity's error as workflow code sees it."""
-    converter = pydantic_data_converter
+    """Return a failed activity's error as workflow code sees it, whoever made that up."""
     error = ActivityError(
         "activity failed",
         scheduled_event_id=0,
@@ -98,8 +97,8 @@ def build_activity_error(failure: Failure) -> ActivityError:
         activity_id="",
         retry_state=None,
     )
-    error.__cause__ = converter.failure_converter.from_failure(
-        failure, converter.payload_converter
+    error.__cause__ = data_converter.failure_converter.from_failure(
+        failure, data_converter.payload_converter
     )
     return error
 

@@ -10,12 +10,20 @@ from uuid import uuid4
 import pytest
 from pydantic import JsonValue
 from temporalio import workflow
+from temporalio.api.command.v1 import Command, FailWorkflowExecutionCommandAttributes
+from temporalio.api.enums.v1 import CommandType
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    PollWorkflowTaskQueueRequest,
+    RespondWorkflowTaskCompletedRequest,
+)
 from temporalio.client import Client
 from temporalio.common import RawValue
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from holdfast import HoldfastError
-from holdfast.client import FAILED, Holdfast, NoWorker
+from holdfast.client import FAILED, Holdfast, NoWorker, RunEntry
 from holdfast.testing import call
 from tests.running import Runs
 from tests.sample import scripted, told
@@ -124,3 +132,57 @@ async def test_an_odd_result_is_listed_as_none(client: Client) -> None:
         while not {*odd} <= failed:  # visibility comes behind
             listed = await Holdfast(client).runs(status=FAILED, limit=1000)
             failed = {one.run_id for one in listed if one.status == "failed" and one.reason}
+
+
+async def test_what_its_server_begins_again_keeps_no_list_waiting(
+    runs: Runs, client: Client
+) -> None:
+    """Of a start with a schedule, which is refused, it says why, and waits for nothing else."""
+    async with runs.working(scripted([told])):
+        started = await client.start_workflow(
+            "AgentRun",
+            {"agent": "it", "input": "go"},
+            id=f"{runs.queue}-again",
+            task_queue=runs.queue,
+            cron_schedule="@every 1s",
+        )
+        listed = list[RunEntry]()
+        while not listed:  # visibility comes behind
+            trace = (started.first_execution_run_id or "").replace("-", "")
+            listed = await Holdfast(client).runs(status=FAILED, trace_id=trace)
+        await started.terminate()
+
+    assert ["start AgentRun without retry policy" in (one.reason or "") for one in listed] == [
+        True
+    ]
+
+
+async def test_an_end_that_nobody_can_read_spoils_no_list(client: Client) -> None:
+    """It has more causes in each other than any client takes; all others are listed."""
+    queue = f"impostors-{uuid4()}"
+    started = await client.start_workflow("AgentRun", id=queue, task_queue=queue)
+    failure = Failure(message="no")
+    for _ in range(97):
+        failure = Failure(message="no", cause=failure)
+    service = client.workflow_service
+    task = await service.poll_workflow_task_queue(
+        PollWorkflowTaskQueueRequest(
+            namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="nobody"
+        )
+    )
+    ends = FailWorkflowExecutionCommandAttributes(failure=failure)
+    command = Command(
+        command_type=CommandType.COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION,
+        fail_workflow_execution_command_attributes=ends,
+    )
+    await service.respond_workflow_task_completed(
+        RespondWorkflowTaskCompletedRequest(
+            namespace=client.namespace, task_token=task.task_token, commands=[command]
+        )
+    )
+    listed = list[RunEntry]()
+    while not listed:  # visibility comes behind
+        trace = (started.first_execution_run_id or "").replace("-", "")
+        listed = await Holdfast(client).runs(status=FAILED, trace_id=trace)
+
+    assert ["nobody can read" in (one.reason or "") for one in listed] == [True]
