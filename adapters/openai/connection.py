@@ -9,6 +9,7 @@ from holdfast.adapters.openai.errors import PROVIDER, ConversationExpired, befor
 from holdfast.adapters.stream_reader import StreamReader
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.usage import UNKNOWN_USAGE
+from holdfast.tools.network.pace import TURNS
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -58,6 +59,8 @@ async def delete(client: "AsyncOpenAI", path: str) -> bool:
 
 async def _answer(asked: Awaitable[bytes]) -> JsonObject:
     try:
-        return wire.json_object(await asked)
+        said = await asked
+        await TURNS.take()  # it may be large, and is read in one piece
+        return wire.json_object(said)
     except openai_sdk.faults() as error:
         raise before_reply(error) from None

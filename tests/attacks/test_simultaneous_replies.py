@@ -4,13 +4,17 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from holdfast.adapters import openai_sdk
 from holdfast.adapters.anthropic import AnthropicAdapter
 from holdfast.adapters.base import ProviderAdapter
+from holdfast.adapters.http_client import open_client
+from holdfast.adapters.lazy_client import IDLE_TIMEOUT
 from holdfast.adapters.meter import LARGE_VALUES
-from holdfast.adapters.openai import OpenAIAdapter
+from holdfast.adapters.openai import OpenAIAdapter, connection
 from holdfast.adapters.openai_chat import OpenAIChatAdapter
 from holdfast.contracts.errors import ModelError
 from holdfast.tools.network.pace import Turns
@@ -103,6 +107,26 @@ async def test_errors_that_end_at_once_are_sorted_one_by_one(
 
     async with serving(together.serve) as address, loop.counting():
         reach(address)
+        await asyncio.gather(*(ask() for _ in range(ASKING)))
+
+    assert len(set(loop.noted)) == ASKING
+
+
+async def test_what_is_kept_of_conversations_is_read_one_by_one(reach: Reach) -> None:
+    """A conversation is begun before a run asks in it, and what comes of that is read whole."""
+    said = b'{"id":"conv_1","pad":' + VALUES + b"}"
+    head = b"200 OK\r\ncontent-length: %d\r\ncontent-type: %s" % (len(said), JSON.encode())
+    together = Together(head, said[:-1], said[-1:])
+    loop = Loop()
+
+    async with serving(together.serve) as address, loop.counting():
+        reach(address)
+        client = openai_sdk.build_client(partial(open_client, idle=IDLE_TIMEOUT))
+
+        async def ask() -> None:
+            await connection.create(client, "/conversations")
+            loop.note()
+
         await asyncio.gather(*(ask() for _ in range(ASKING)))
 
     assert len(set(loop.noted)) == ASKING
