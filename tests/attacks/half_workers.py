@@ -18,8 +18,17 @@ def no_calls(make: Callable[..., Worker]) -> Callable[..., Worker]:
     return partial(make, no_remote_activities=True)
 
 
+def no_calls_nor_memory(make: Callable[..., Worker]) -> Callable[..., Worker]:
+    """Have it keep no run: once it has gone, the server offers what it had to others at once."""
+    return partial(_make_without_memory, no_calls(make))
+
+
 def no_decisions(make: Callable[..., Worker]) -> Callable[..., Worker]:
     return partial(_make_without_runs, make)
+
+
+def _make_without_memory(make: Callable[..., Worker], *given: Client, **options: object) -> Worker:
+    return make(*given, **{**options, "max_cached_workflows": 0})
 
 
 def _make_without_runs(make: Callable[..., Worker], *given: Client, **options: object) -> Worker:

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.client import WorkflowFailureError
 from temporalio.worker import Worker
 
 from holdfast import Agent, App, Budget, Risk, tool
@@ -14,7 +16,12 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.state.late_calls import LateCall
 from holdfast.testing import Script, call, say
 from holdfast.tools import ask_user
-from tests.attacks.half_workers import half_working, no_calls, no_decisions
+from tests.attacks.half_workers import (
+    half_working,
+    no_calls,
+    no_calls_nor_memory,
+    no_decisions,
+)
 from tests.attacks.test_forged_failures import begun
 from tests.attacks.test_forged_results import complete
 from tests.attacks.test_tokens import ALICE, BOB, claims, refund, trusting
@@ -56,21 +63,30 @@ async def approve(run: Run, signer: Signer) -> str:
     return request.request_id
 
 
-async def waits(run: Run, name: str) -> None:
-    """Wait until a call waits for a worker."""
+async def waits(
+    run: Run,
+    name: str,
+    state: PendingActivityState.ValueType = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED,
+) -> None:
+    """Wait until a call waits for a worker, or one has it."""
     while True:
         described = await run.handle.describe()
         pending = described.raw_description.pending_activities
-        if [one.activity_type.name for one in pending] == [name]:
+        if [(one.activity_type.name, one.state) for one in pending] == [(name, state)]:
             return
         await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
-async def queued(runs: Runs, app: App, folder: Path) -> AsyncGenerator[Run]:
+async def queued(
+    runs: Runs,
+    app: App,
+    folder: Path,
+    decides: Callable[[Callable[..., Worker]], Callable[..., Worker]] = no_calls,
+) -> AsyncGenerator[Run]:
     """Have a call wait that ALICE has approved: whoever decides is there, who does it isn't."""
     trusting(runs, folder, ALICE, BOB)
-    async with half_working(runs, app, no_calls):
+    async with half_working(runs, app, decides):
         async with half_working(runs, app, no_decisions):
             run = await runs.start("it")
             await run.asked()
@@ -157,6 +173,25 @@ async def test_nothing_that_waited_begins_in_a_run_that_is_stopped(
 
     assert (result.status, lines(log)) == ("stopped", [])
     assert result.unresolved == ()
+
+
+async def test_nothing_that_waited_begins_in_a_run_that_is_cancelled(
+    skipping_runs: Runs, tmp_path: Path
+) -> None:
+    """Nobody decides when it is cancelled: who does the call is there first, and asks."""
+    log = tmp_path / "log"
+    app = refunding(log)
+    async with queued(skipping_runs, app, tmp_path, no_calls_nor_memory) as run:
+        pass
+    await run.cancel()
+    await skipping_runs.pass_time(QUEUED)
+    async with half_working(skipping_runs, app, no_decisions):
+        await waits(run, "refund", PendingActivityState.PENDING_ACTIVITY_STATE_STARTED)
+        async with half_working(skipping_runs, app, no_calls_nor_memory):
+            with pytest.raises(WorkflowFailureError):
+                await run.result()
+
+    assert lines(log) == []
 
 
 async def test_nothing_that_waited_begins_beyond_the_time_of_its_run(

@@ -44,6 +44,8 @@ def answer(run: RunContext, inbox: Inbox, asked: LateCallQuery) -> LateCall:
 def find_objection(run: RunContext, sent: SentCall, now: datetime) -> str | None:
     """Say what ended since a call was sent. What is taken back is so though the run is over."""
     state = run.state
+    if workflow.cancellation_reason() is not None:
+        return "its run is cancelled"
     over = state.is_ending if sent.of_model else sent.call is not None and state.is_over
     if over or state.stop_by_person is not None:
         return "its run is over"
