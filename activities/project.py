@@ -1,5 +1,6 @@
 """The project that a run works on: a workspace filled with it, kept, and made what it was."""
 
+import asyncio
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,8 +37,11 @@ _MAX_LOG_LINES = 20
 _T = TypeVar("_T")
 _Asked: TypeAlias = OpenProject | SnapshotWorkspace | RestoreWorkspace
 
+_ASK_SECONDS = 10.0
+"""So long a thread waits for the loop, which waits two seconds for the server."""
+
 # Not the loop's threads: guardrails, replies and the ends of calls need those. A disk may be slow.
-_WORKERS = FairThreads(4, "workspace")
+WORKERS = FairThreads(4, "workspace")
 
 _OPENERS = 2
 """Threads for each folder that projects lie in: one on a mount that hangs keeps no other."""
@@ -82,20 +86,28 @@ class ProjectActivities:
         )
 
     async def _run_in_thread(
-        self, asked: _Asked, work: Callable[[], _T], threads: FairThreads = _WORKERS
+        self, asked: _Asked, work: Callable[[], _T], threads: FairThreads = WORKERS
     ) -> _T:
         """
         Do what blocks beside the loop, in threads in which each tenant has its turn.
 
-        What the server has given up another attempt may have done, and its run has gone on since.
+        What the server has given up another attempt may have done, and its run has gone on since:
+        that is asked when its turn has come. It may have waited, and a thread begins sooner than
+        the loop of a worker that stood still hears of it.
         """
         async with Heartbeater() as heartbeater:
-            if await heartbeater.is_given_up():
-                why = "nobody waits for it any more: its worker stood still meanwhile"
-                raise self._failure(why, FAILED)
+            loop = asyncio.get_running_loop()
+
+            def work_in_turn() -> _T:
+                asking = asyncio.run_coroutine_threadsafe(heartbeater.is_given_up(), loop)
+                if asking.result(_ASK_SECONDS):
+                    why = "nobody waits for it any more: its worker stood still meanwhile"
+                    raise self._failure(why, FAILED)
+                return work()
+
             with self._translate_errors():
                 TENANT.set(asked.tenant)
-                return await threads.run(asked.run_id, work)
+                return await threads.run(asked.run_id, work_in_turn)
 
     def _open(self, asked: OpenProject) -> ProjectContext:
         run, places = asked.first_execution_run_id, project.list_locations(asked.path)

@@ -2,9 +2,11 @@
 
 import asyncio
 import dataclasses
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import cast
+from threading import Barrier, Event
+from typing import NamedTuple, cast
 from uuid import uuid4
 
 import pytest
@@ -16,9 +18,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from holdfast.activities.kill_switch.switches import TemporalKillSwitch
-from holdfast.activities.project import ProjectActivities
+from holdfast.activities.project import WORKERS, ProjectActivities
 from holdfast.activities.tools import BeginsBy, ToolActivities
-from holdfast.contracts.project import RestoreWorkspace
+from holdfast.contracts.project import RestoreWorkspace, WorkspaceSnapshot
 from holdfast.contracts.switches import Switch
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.redaction import Redactor
@@ -178,9 +180,15 @@ async def test_nobody_is_asked_about_what_has_just_started(tmp_path: Path) -> No
     assert (len(place.calls), server.asked) == (1, 0)
 
 
-async def test_no_workspace_is_restored_that_its_run_works_in(tmp_path: Path) -> None:
-    """Another attempt has restored it before, and its run has gone on since."""
-    workspaces, server = Workspaces(tmp_path / "home"), Server(GONE)
+class Restoring(NamedTuple):
+    """What was written since a snapshot, and what restores it an hour after it was asked to."""
+
+    later: Path
+    restore: Callable[[], Awaitable[WorkspaceSnapshot]]
+
+
+def restoring(home: Path, server: Server) -> Restoring:
+    workspaces = Workspaces(home)
     activities = ProjectActivities(workspaces, Redactor(frozenset))
     asked = RestoreWorkspace(
         run_id="run-1", first_execution_run_id=FIRST, digest=workspaces.snapshot(FIRST).digest
@@ -193,7 +201,37 @@ async def test_no_workspace_is_restored_that_its_run_works_in(tmp_path: Path) ->
         heartbeat_timeout=timedelta(seconds=4),
         started_time=datetime.now(UTC) - timedelta(hours=1),
     )
+    return Restoring(later, lambda: environment.run(activities.restore_workspace, asked))
+
+
+async def test_no_workspace_is_restored_that_its_run_works_in(tmp_path: Path) -> None:
+    """Another attempt has restored it before, and its run has gone on since."""
+    later, restore = restoring(tmp_path, Server(GONE))
 
     with pytest.raises(ApplicationError):
-        await environment.run(activities.restore_workspace, asked)
+        await restore()
+
+    assert later.exists()
+
+
+async def test_nor_one_that_was_given_up_while_others_had_their_turn(tmp_path: Path) -> None:
+    """Threads of a worker that wakes begin what is next before its loop hears of anything."""
+    server, taken, free = Server(None), Barrier(5), Event()
+    later, restore = restoring(tmp_path, server)
+
+    def hold() -> None:
+        taken.wait()
+        free.wait()
+
+    held = [asyncio.create_task(WORKERS.run("another", hold)) for _ in range(4)]
+    await asyncio.to_thread(taken.wait)
+    waiting = asyncio.ensure_future(restore())
+    await asyncio.wait({waiting}, timeout=0.2)
+    server.refusal = GONE
+
+    free.set()
+    with pytest.raises(ApplicationError):
+        await waiting
+    await asyncio.gather(*held)
+
     assert later.exists()
