@@ -52,7 +52,8 @@ def configure(
     As HOLDFAST_LOG and HOLDFAST_LOG_FILE say; unless they do, for people on a terminal and as JSON
     elsewhere. With *quiet* a terminal shows nothing below a warning. *redact* clears each line.
     Without *stacks* only the places of one are told: what was raised there may quote anything,
-    and so may what asyncio says of a task or a callback that has failed.
+    and so may what asyncio says of a task or a callback that has failed, and what libraries say
+    below a warning (ANTHROPIC_LOG=debug: whole requests).
     """
     wanted = LogSettings.load()
     handler = logging.StreamHandler(sys.stderr) if wanted.file is None else _open(wanted.file)
@@ -69,6 +70,8 @@ def configure(
         logger_factory=structlog.WriteLoggerFactory(stream),
     )
     handler.setFormatter(_EventFormatter(render, stacks=stacks))
+    if not stacks:
+        handler.addFilter(_is_ours_or_warns)
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
     logging.getLogger("temporalio.workflow").setLevel(level)
     # What a tool raises is logged as `activity.raised`; the SDK would log its traceback as well.
@@ -177,6 +180,10 @@ class _EventFormatter(logging.Formatter):
         if record.exc_info:
             event[STACK] = self.formatException(record.exc_info)
         return self._render(None, level, event)
+
+
+def _is_ours_or_warns(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or record.name.startswith("temporalio")
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -103,6 +103,21 @@ def test_both_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert len((tmp_path / "logs" / "worker.log").read_text(encoding="utf-8").splitlines()) == 3
 
 
+@pytest.mark.parametrize(("stacks", "lines"), [(True, 2), (False, 1)])
+def test_what_libraries_say_of_their_requests_is_left_out_where_a_codec_hides_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, stacks: bool, lines: int
+) -> None:
+    """Variables of their own have them log requests whole; what they warn of is told."""
+    file, library = tmp_path / "worker.log", logging.getLogger("lib.of_a_provider")
+    monkeypatch.setenv("HOLDFAST_LOG_FILE", str(file))
+    logs.configure(stacks=stacks)
+    library.setLevel(logging.DEBUG)
+    library.debug("Request options: %s", {"content": "words"})
+    library.warning("it failed")
+
+    assert len(file.read_text(encoding="utf-8").splitlines()) == lines
+
+
 @pytest.mark.parametrize("said", ["loud", "info,warning", "json,people"])
 def test_what_cant_be_set_is_explained(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     """A setting that is none is refused in a line that names those that are."""
