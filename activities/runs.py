@@ -32,7 +32,7 @@ from holdfast.contracts.delegation.carryover import Carryover
 from holdfast.contracts.model import ModelCall, Prefix
 from holdfast.contracts.run import WORKFLOW_TYPE, StatusReport
 from holdfast.contracts.sessions.archive import NEVER_BEGAN
-from holdfast.contracts.state.late_calls import LateCall
+from holdfast.contracts.state.late_calls import LateCall, Whole
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.event_log import log
@@ -88,10 +88,17 @@ class TemporalRuns:
         page = {"offset": offset, "limit": limit, "digest": digest}
         return await self._find_calling_run().query("context", page, result_type=TranscriptPage)
 
-    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
-        """Return what the run that asks says of a call that waited in its queue."""
+    async def read_late_call(
+        self, about: str | Whole, now: datetime, heard: int | None
+    ) -> LateCall:
+        """Return what the run that asks, or its whole, says of a call that waited in its queue."""
+        if isinstance(about, Whole):
+            proof = None
+            run = self._client.get_workflow_handle(about.run_id, run_id=about.execution)
+        else:
+            proof, run = about, self._find_calling_run()
         asked = {"proof": proof, "now": now.isoformat(), "heard": heard}
-        return await self._find_calling_run().query("late_call", asked, result_type=LateCall)
+        return await run.query("late_call", asked, result_type=LateCall)
 
     async def waits_for(self, request_id: str) -> bool:
         """Whether the run that asks still waits for a decision; where nobody can tell it may."""

@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 from holdfast.activities.authority.late_calls import LateCalls
 from holdfast.contracts.decisions import AuthorizeCalls, Rulings
 from holdfast.contracts.run import WORKFLOW_TYPE
-from holdfast.contracts.state.late_calls import LateCall
+from holdfast.contracts.state.late_calls import LateCall, Whole
 
 
 def asked_by_run(run_id: str, queued: timedelta = timedelta(0)) -> Info:
@@ -37,8 +37,10 @@ class Knowing:
         self.said = list(said)
         self.asked: list[int | None] = []
 
-    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
-        assert proof
+    async def read_late_call(
+        self, about: str | Whole, now: datetime, heard: int | None
+    ) -> LateCall:
+        assert about
         assert now
         self.asked.append(heard)
         said = self.said.pop(0)

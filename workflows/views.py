@@ -54,9 +54,9 @@ class ContextQuery(PageQuery):
 
 
 class LateCallQuery(Inbound):
-    """The argument of the query `late_call`."""
+    """The argument of the query `late_call`; without a proof it is about a call of a part."""
 
-    proof: str
+    proof: str | None
     now: AwareDatetime
     heard: Number | None = None
 

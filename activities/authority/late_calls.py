@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.decisions import AuthorizeCalls, Decided, Rulings
 from holdfast.contracts.errors import HoldfastError
-from holdfast.contracts.state.late_calls import LateCall, digest_terms, prove_call
+from holdfast.contracts.state.late_calls import LateCall, Whole, digest_terms, prove_call
 from holdfast.run.tool_calls import MAX_RULING_AGE
 
 ANSWER_TIMEOUT = timedelta(seconds=15)
@@ -40,8 +40,10 @@ Ruler: TypeAlias = Callable[[AuthorizeCalls], Awaitable[Rulings]]
 class LateCallReader(Protocol):
     """Asks the run that asked for this activity about a call of it, which leaves no history."""
 
-    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
-        """Return what the run says, once it has *heard* so many messages."""
+    async def read_late_call(
+        self, about: str | Whole, now: datetime, heard: int | None
+    ) -> LateCall:
+        """Return what the run says, or the one that it works for, that has *heard* so many."""
         ...
 
 
@@ -49,7 +51,8 @@ class LateCalls:
     """
     What is asked before a call begins that waited: whether what it was sent by holds still.
 
-    The run says it, by a query, and not this worker alone: it knows what people have said since.
+    The run says it, by a query, and not this worker alone: it knows what people have said since;
+    and so do those that it works for.
     Its answer is decided about here, as when the call was decided first: that needs no place for
     an activity, and all of them may be taken by calls that ask.
     """
@@ -89,9 +92,11 @@ class LateCalls:
             return "waited in its queue, and nothing can be decided about it now"
 
     async def _ask(self, invocation: ToolInvocation, now: datetime) -> str | None:
-        said = await self._read(invocation, now)
-        if said.reason:
-            return f"waited in its queue, and {said.reason} by now"
+        said = last = await self._read(prove_call(invocation), now)
+        while last.whole is not None and not last.reason:
+            last = await self._read(last.whole, now)
+        if last.reason:
+            return f"waited in its queue, and {last.reason} by now"
         if said.asked is None:
             return None
         answer = await self._rule(said.asked.with_(now=now))
@@ -102,13 +107,13 @@ class LateCalls:
             )
         return "waited in its queue, and is decided otherwise by now"
 
-    async def _read(self, invocation: ToolInvocation, now: datetime) -> LateCall:
+    async def _read(self, about: str | Whole, now: datetime) -> LateCall:
         """Ask the run until it answers: it may be busy, or without a worker for a moment."""
-        proof, heard = prove_call(invocation), None
+        heard: int | None = None
         while True:
             with suppress(*_UNANSWERED):
                 async with asyncio.timeout(self._one.total_seconds()):
-                    said = await self._runs.read_late_call(proof, now, heard)
+                    said = await self._runs.read_late_call(about, now, heard)
                 if (heard := said.heard) is None:
                     return said
             await asyncio.sleep(self._pause.total_seconds())

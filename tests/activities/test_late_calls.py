@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from holdfast.activities.authority.late_calls import NO_ANSWER, LateCalls
 from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.contracts.decisions import Allow, AuthorizeCalls, Caller, Decided, Rulings
-from holdfast.contracts.state.late_calls import LateCall, digest_terms
+from holdfast.contracts.state.late_calls import LateCall, Whole, digest_terms
 from holdfast.contracts.tools import Risk
 from tests.activities.test_secrets import saying, told
 from tests.asking import Knowing, asked_by_run, rules_on_nothing
@@ -95,6 +95,15 @@ async def test_what_its_run_says_is_why_it_does_not_begin() -> None:
     assert said == "waited in its queue, and its run is suspended by now"
 
 
+async def test_what_its_whole_says_counts_as_well() -> None:
+    """And what the run says that this works for: a part may have yet to hear of it."""
+    above = LateCall(whole=Whole(run_id="run-0", execution="e-0"))
+    run = Knowing(above, above, LateCall(heard=7), LateCall(reason="the whole is over"))
+
+    assert await objection(run) == "waited in its queue, and the whole is over by now"
+    assert run.asked == [None, None, None, 7]
+
+
 async def test_what_came_before_is_heard_first() -> None:
     """And no more than that: whoever floods a run keeps no call from beginning."""
     run = Knowing(LateCall(heard=7), LateCall(heard=7), LateCall())
@@ -136,11 +145,13 @@ async def test_where_nobody_answers_it_does_not_begin() -> None:
 class _Losing(Knowing):
     """A run whose first question goes to a worker that stands still."""
 
-    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
+    async def read_late_call(
+        self, about: str | Whole, now: datetime, heard: int | None
+    ) -> LateCall:
         if not self.asked:
             self.asked.append(heard)
             await asyncio.Event().wait()
-        return await super().read_late_call(proof, now, heard)
+        return await super().read_late_call(about, now, heard)
 
 
 async def test_where_a_worker_stands_still_another_is_asked() -> None:

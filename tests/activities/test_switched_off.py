@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from holdfast.activities.authority.late_calls import LateCalls
 from holdfast.contracts.calls import ToolFailure
-from holdfast.contracts.state.late_calls import LateCall
+from holdfast.contracts.state.late_calls import LateCall, Whole
 from holdfast.contracts.switches import SwitchKind
 from holdfast.contracts.tools import Risk
 from tests.activities.test_secrets import Board, off, saying, told
@@ -58,7 +58,9 @@ class _Answering:
         self._name = name
         self._answered = 0
 
-    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
+    async def read_late_call(
+        self, about: str | Whole, now: datetime, heard: int | None
+    ) -> LateCall:
         self._answered += 1
         if self._answered > 1:
             self._board.switches = off("tool", self._name).switches

@@ -13,7 +13,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.model import Prefix
 from holdfast.contracts.sessions.archive import ArchivedSession
-from holdfast.contracts.state.late_calls import LateCall
+from holdfast.contracts.state.late_calls import LateCall, Whole
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.transcript import TranscriptPage
 from holdfast.guardrails.detectors import resource_claims
@@ -40,9 +40,15 @@ class MemoryDirectory:
         page: JsonObject = {"offset": offset, "limit": limit, "digest": digest}
         return await self._ask("context", page, TranscriptPage)
 
-    async def read_late_call(self, proof: str, now: datetime, heard: int | None) -> LateCall:
+    async def read_late_call(
+        self, about: str | Whole, now: datetime, heard: int | None
+    ) -> LateCall:
+        whole = (
+            EarlierExecution(about.run_id, about.execution) if isinstance(about, Whole) else None
+        )
+        proof = None if isinstance(about, Whole) else about
         asked: JsonObject = {"proof": proof, "now": now.isoformat(), "heard": heard}
-        return await self._ask("late_call", asked, LateCall)
+        return await self._ask("late_call", asked, LateCall, whole)
 
     async def waits_for(self, request_id: str) -> bool:
         offset: int | None = 0
@@ -59,8 +65,14 @@ class MemoryDirectory:
     async def resources_searchable(self) -> bool:
         return True
 
-    async def _ask(self, kind: str, given: JsonObject, answer: type[Answer]) -> Answer:
-        asking = find_calling_execution()
+    async def _ask(
+        self,
+        kind: str,
+        given: JsonObject,
+        answer: type[Answer],
+        of: EarlierExecution | None = None,
+    ) -> Answer:
+        asking = of or find_calling_execution()
         given_payloads = await data_converter.encode([given] if given else [])
         said = await self._server.query(asking.run_id, kind, given_payloads, asking.id)
         if said.HasField("failed"):
