@@ -14,6 +14,7 @@ from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.patterns import RUN_ID_RULE, is_run_id
 from holdfast.contracts.run import WORKFLOW_TYPE, AgentSnapshot, RunInput
 from holdfast.contracts.state.run import RunState
+from holdfast.contracts.switches import SWITCHES
 from holdfast.run import gates, tool_calls, turns
 from holdfast.run.earlier import recorded_results, retries
 from holdfast.run.limits import regulation
@@ -61,6 +62,9 @@ def require_plain_start(info: workflow.Info, kind: str) -> None:
     """Refuse an id that no run can have, and what starts workflows again by itself."""
     if not is_run_id(info.workflow_id):
         raise failures.build_start_refusal(f"{RUN_ID_RULE}: start it again under such an id")
+    if info.workflow_id == SWITCHES:
+        why = f"{SWITCHES!r} is the id of the kill switch: start {kind} under another one"
+        raise failures.build_start_refusal(why)
     if info.retry_policy is not None or info.cron_schedule:
         # What they start again looks like a run that goes on, and would take a stranger's
         # input for a state: one that could have approvals in it.

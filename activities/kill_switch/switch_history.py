@@ -82,7 +82,11 @@ class SwitchHistory:
         self._id = name
 
     async def latest(self) -> Execution | None:
-        """Return the latest execution, if there is one. Raises RPCError or HoldfastError."""
+        """
+        Return the latest execution, if there is one. Raises RPCError or HoldfastError.
+
+        Whatever else had the id, and is over, takes nothing from what was off before it.
+        """
         request = DescribeWorkflowExecutionRequest(
             namespace=self._client.namespace, execution=WorkflowExecution(workflow_id=self._id)
         )
@@ -95,12 +99,16 @@ class SwitchHistory:
                 return None
             raise
         found = answer.workflow_execution_info
-        if found.type.name != SWITCHES_WORKFLOW_TYPE:
+        is_open = not found.HasField("close_time")
+        if found.type.name == SWITCHES_WORKFLOW_TYPE:
+            return Execution(found.execution.run_id, is_open)
+        if is_open:
             raise HoldfastError(
                 f"workflow {self._id!r} is a {found.type.name!r}: end it, its id belongs to the "
                 f"kill switch ({SWITCHES_WORKFLOW_TYPE})"
             )
-        return Execution(found.execution.run_id, not found.HasField("close_time"))
+        listed = await self._list_executions()
+        return Execution(listed[-1], is_open=False) if listed else None
 
     async def page(
         self, run_id: str, token: bytes, *, wait: bool
@@ -231,7 +239,8 @@ class SwitchHistory:
 
     async def _list_executions(self) -> list[str]:
         """Return all executions in the order of their starts. Raises RPCError."""
-        found = [one async for one in list_executions(self._client, f"WorkflowId = '{self._id}'")]
+        query = f"WorkflowId = '{self._id}' AND WorkflowType = '{SWITCHES_WORKFLOW_TYPE}'"
+        found = [one async for one in list_executions(self._client, query)]
         return [one.run_id for one in sorted(found, key=lambda one: one.start_time)]
 
     async def _switch_off_again(self, last: str, run_id: str, lifted: SwitchSignal | None) -> None:
