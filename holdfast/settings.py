@@ -22,9 +22,10 @@ _NAMED_FILES = frozenset(
     {
         *("HOLDFAST_LOG_FILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH"),
         *("TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_SERVER_CA_CERT_PATH"),
-        *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE", "OPENSSL_CONF"),
     }
 )
+_LIBRARIES = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 _SECRET_NAME = Pattern("[A-Za-z0-9_]+")
 _HEADER_NAME = Pattern("[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -128,11 +129,13 @@ def _sandbox() -> SandboxPlace:
 
 
 def _find_named_files() -> Iterator[Path]:
-    """Yield the files that variables name: with secrets, keys, whom TLS trusts, and the log."""
+    """Yield what variables name: secrets, keys, whom TLS trusts, the log, and libraries."""
     for name, value in os.environ.items():
         is_secret = name.startswith(_SECRET) and name.endswith(_FILE)
         if value and (is_secret or name in _NAMED_FILES):
             yield Path(value)
+        if name in _LIBRARIES:
+            yield from (Path(one) for one in value.split(os.pathsep) if one)
 
 
 def _find_config_folder(program: str) -> Path:

@@ -200,6 +200,29 @@ async def test_no_path_leads_to_what_chooses_the_server(
             await place.run(tool_, asked, lambda _: None, admitted)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "path"),
+    [
+        ("OPENSSL_CONF", "openssl.cnf", "openssl.cnf"),
+        ("LD_LIBRARY_PATH", ":/usr/lib:libs", "libs/libssl.so.3"),
+        ("XDG_CONFIG_HOME", "xdg", "xdg/temporalio/temporal.toml"),
+    ],
+)
+async def test_no_path_leads_to_what_variables_have_a_process_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, path: str
+) -> None:
+    """Libraries, engines and settings from its next start on; beside them all is as ever."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, value)
+    kept = FileArtifacts(tmp_path / "home")
+    place = WorkerExecutor(secret_of, kept, Settings.load().own_files)
+
+    with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+        await place.run(save, an_invocation(arguments={"path": path}), lambda _: None, admitted)
+    beside = an_invocation(arguments={"path": "notes.txt"})
+    await place.run(save, beside, lambda _: None, admitted)
+
+
 async def test_what_writes_no_code_may_name_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
