@@ -326,8 +326,8 @@ class ModelReplyChange(TypedDict, total=False):
     failed_usage: CallUsage | None
     model: str
     provider_state: JsonObject | None
-    latency_ms: int
-    first_token_ms: int
+    latency_ms: Milliseconds
+    first_token_ms: Milliseconds
 
 
 class ModelReply(Contract):
