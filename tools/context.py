@@ -211,8 +211,7 @@ class SpanLog:
             span = CustomSpan.model_validate(report[_SPAN])
         except ValidationError:
             return False
-        is_large = len(to_json(span.data)) > MAX_SPAN_DATA_BYTES or span.guardrail
-        if is_large or None in {span.started_at.tzinfo, span.ended_at.tzinfo}:
+        if len(to_json(span.data)) > MAX_SPAN_DATA_BYTES or span.guardrail:
             return False
         self.add(span)
         return True

@@ -82,9 +82,10 @@ async def _load_histories(run: str) -> Sequence[WorkflowHistory]:
     path = Path(run)
     names_file = path.suffix == ".json" or "/" in run
     if _is_file(path):
+        found = histories.read(path)
         if not names_file:
             screen.warn(f"{shorten(run)!r} is a file here: no run of that name is looked for")
-        return histories.read(path)
+        return found
     if names_file:
         raise HoldfastError(f"there is no file {shorten(run)!r}")
     if len(run) > _MAX_ID_CHARS:

@@ -173,7 +173,8 @@ async def test_a_session_that_works_on_nothing_is_neither_stopped_nor_steered(
         stopped = await holdfast("stop", f"{name}-2", "--reason", "enough")
         left.send_signal(signal.SIGINT)
         await ended(left)
-        shown = await holdfast("show", f"{name}-2")
+        while "stopped" not in (shown := await holdfast("show", f"{name}-2")).out:
+            pass  # the session has yet to hear of it
 
     assert [(one.code, one.out) for one in idle] == [(1, "")] * 2
     assert {one.err for one in idle} == {

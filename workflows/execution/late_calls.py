@@ -50,6 +50,8 @@ def _answer_for_part(run: RunContext) -> LateCall:
 
 def _answer(run: RunContext, sent: SentCall, at: datetime) -> LateCall:
     now = max(at, workflow.now())
+    if workflow.cancellation_reason() is not None:
+        return LateCall(reason="its run is cancelled")
     if reason := find_objection(run, sent, now):
         return LateCall(reason=reason)
     if sent.call is None or not isinstance(sent.call.ruling, Decided):
@@ -66,8 +68,6 @@ def _answer(run: RunContext, sent: SentCall, at: datetime) -> LateCall:
 def find_objection(run: RunContext, sent: SentCall, now: datetime) -> str | None:
     """Say what ended since a call was sent. What is taken back is so though the run is over."""
     state = run.state
-    if workflow.cancellation_reason() is not None:
-        return "its run is cancelled"
     over = state.is_ending if sent.of_model else sent.call is not None and state.is_over
     if over or state.stop_by_person is not None:
         return "its run is over"
