@@ -58,7 +58,7 @@ from holdfast.contracts.project import (
 )
 from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.state.answering import Rejection
-from holdfast.contracts.state.late_calls import LateCall
+from holdfast.contracts.state.late_calls import LateCall, Whole
 from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import Risk
@@ -272,6 +272,7 @@ EXAMPLES: tuple[Contract, ...] = (
     RequestsSignal(run_id="run-1.1-full", requests=(a_request(),)),
     ForwardedSignal(forward_id="f", signal="answer", message={"text": "7"}),
     LateCall(reason="its run is over", terms=DIGEST, heard=7),
+    LateCall(whole=Whole(run_id="run-1", execution=FIRST)),
     VerdictSignal(
         forward_id="f",
         outcome=MessageOutcome(accepted=False, request_id="req-1", reason="no such request"),
