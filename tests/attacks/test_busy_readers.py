@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from threading import Event, get_ident
+from threading import Event, Semaphore, get_ident
 
 import pytest
 from temporalio.common import RetryPolicy
@@ -205,8 +205,15 @@ async def test_who_waits_to_say_why_it_failed_stays_alive_and_counted() -> None:
             told.set()
 
     environment.on_heartbeat = hear
-    held = [asyncio.create_task(redaction.CLEARERS.run("another", free.wait)) for _ in range(2)]
-    await asyncio.sleep(0)
+    begun = Semaphore(0)
+
+    def hold() -> None:
+        begun.release()
+        free.wait()
+
+    held = [asyncio.create_task(redaction.CLEARERS.run("another", hold)) for _ in range(2)]
+    for _ in held:  # or the second thread takes what fails, and nobody waits
+        await asyncio.to_thread(begun.acquire)
 
     async def work() -> None:
         async with Heartbeater():
