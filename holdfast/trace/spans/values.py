@@ -118,8 +118,6 @@ def build_custom_spans(
 
 
 def _clamp(moment: datetime, begin: datetime, end: datetime | None) -> datetime:
-    if moment.tzinfo is None:  # whoever makes a result up may leave it out
-        moment = moment.replace(tzinfo=UTC)
     moment = max(moment, begin)
     return moment if end is None else min(moment, end)
 
