@@ -311,6 +311,7 @@ class EffectChange(TypedDict, total=False):
     call: ToolCall | None
     agents: tuple[str, ...]
     first_execution_run_id: str
+    drafted: bool
     result: JsonValue
     time_limit: float
     sandboxed: bool
@@ -325,9 +326,8 @@ class Effect(Contract):
     again. A `local` effect changed nothing but the workspace of its run. `part` is the run of this
     one's that did it, `reported` that it couldn't be taken back and was told. `undo` says whether
     it may be, and by which tool, which needs the `call`, what that answered, the `agents` (who
-    made the call, then those that they worked for), and the run that the call is one of by the
-    name that the server made up; one was `drafted` for that call. `time_limit` (seconds) and
-    `sandboxed` say for how long a call may go on of which nobody knows whether it happened.
+    made the call, then those that they worked for), and the name that the server gave its run; one
+    was `drafted` for that call. `time_limit` (seconds) and `sandboxed` bound a lost call's time.
     """
 
     summary: str

@@ -87,9 +87,16 @@ def split_by_outcome(
 
 def _drop_compensation(effect: Effect) -> Effect:
     """Return an effect as the result of a run tells of it: without what taking it back needs."""
-    needed = {"undo": None, "call": None, "agents": (), "first_execution_run_id": ""}
-    more = {"drafted": False, "result": None, "time_limit": 0, "sandboxed": False}
-    return effect.copy_with({**needed, **more})
+    return effect.with_(
+        undo=None,
+        call=None,
+        agents=(),
+        first_execution_run_id="",
+        drafted=False,
+        result=None,
+        time_limit=0,
+        sandboxed=False,
+    )
 
 
 def replace_effect(state: RunState, index: int, effect: Effect) -> RunState:
