@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
 import pytest
@@ -320,19 +320,28 @@ class SlowWorkspaces(Workspaces):
         return super().snapshot(run)
 
 
+def keep_all(
+    activities: ProjectActivities, tenants: Sequence[str]
+) -> list[asyncio.Task[WorkspaceSnapshot]]:
+    """Have a run of each of these tenants keep its workspace, named like the tenant."""
+    return [
+        asyncio.create_task(
+            in_run(f"run-{number}").run(
+                activities.snapshot_workspace,
+                SnapshotWorkspace(
+                    run_id=f"run-{number}", first_execution_run_id=tenant, tenant=tenant
+                ),
+            )
+        )
+        for number, tenant in enumerate(tenants)
+    ]
+
+
 async def test_no_workspace_keeps_the_threads_of_the_loop(tmp_path: Path) -> None:
     """However many runs keep theirs: guardrails and replies of others go on."""
     workspaces = SlowWorkspaces(tmp_path / "home")
     activities = ProjectActivities(workspaces, Redactor(frozenset))
-    keeping = [
-        asyncio.create_task(
-            in_run(f"run-{number}").run(
-                activities.snapshot_workspace,
-                SnapshotWorkspace(run_id=f"run-{number}", first_execution_run_id=FIRST),
-            )
-        )
-        for number in range(40)  # the loop has 32 threads at most
-    ]
+    keeping = keep_all(activities, ["many"] * 40)  # the loop has 32 threads at most
     await asyncio.sleep(0)
     other = asyncio.create_task(asyncio.to_thread(threading.get_ident))
     ended, _ = await asyncio.wait({other}, timeout=30)
@@ -359,17 +368,7 @@ async def test_each_tenant_has_its_turn(tmp_path: Path) -> None:
     """However many runs of another one wait, of which each had a turn of its own."""
     workspaces = NotedWorkspaces(tmp_path / "home")
     activities = ProjectActivities(workspaces, Redactor(frozenset))
-    keeping = [
-        asyncio.create_task(
-            in_run(f"run-{number}").run(
-                activities.snapshot_workspace,
-                SnapshotWorkspace(
-                    run_id=f"run-{number}", first_execution_run_id=owner, tenant=owner
-                ),
-            )
-        )
-        for number, owner in enumerate(["many"] * 40 + ["one"])
-    ]
+    keeping = keep_all(activities, ["many"] * 40 + ["one"])
     for _ in range(100):  # until all wait
         await asyncio.sleep(0)
     workspaces.over.set()
