@@ -51,10 +51,10 @@ class LateCalls:
     """
     What is asked before a call begins that waited: whether what it was sent by holds still.
 
-    The run says it, by a query, and not this worker alone: it knows what people have said since;
-    and so do those that it works for.
-    Its answer is decided about here, as when the call was decided first: that needs no place for
-    an activity, and all of them may be taken by calls that ask.
+    The run says it, by a query, and not this worker alone: it knows what people have said since,
+    and so do those that it works for. Its answer is decided about here, as when the call was
+    decided first: that needs no place for an activity, and all of them may be taken by calls that
+    ask.
     """
 
     def __init__(
