@@ -271,6 +271,7 @@ EXAMPLES: tuple[Contract, ...] = (
     ),
     RequestsSignal(run_id="run-1.1-full", requests=(a_request(),)),
     ForwardedSignal(forward_id="f", signal="answer", message={"text": "7"}),
+    Whole(run_id="run-1", execution=FIRST),
     LateCall(reason="its run is over", terms=DIGEST, heard=7),
     LateCall(whole=Whole(run_id="run-1", execution=FIRST)),
     VerdictSignal(
