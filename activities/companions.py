@@ -5,9 +5,9 @@ from math import inf
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_RULING_REASON_CHARS
-from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import AuthorizeCalls
 from holdfast.contracts.delegation.ceilings import Ceiling
+from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.tools import ToolContract

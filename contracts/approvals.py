@@ -11,7 +11,8 @@ from holdfast.contracts.base import AuthoredContract, Contract, Digested, JsonOb
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import BudgetStatus
 from holdfast.contracts.calls import Grant
-from holdfast.contracts.control import Approach, EarlierActors, ModelAttempt, UndoRuling
+from holdfast.contracts.control import Approach, EarlierActors, ModelAttempt
+from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.signals import (
     ControlMessage,
     Message,

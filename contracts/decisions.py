@@ -25,8 +25,8 @@ from holdfast.contracts.calls import (
     ToolCall,
     fingerprint_effect,
 )
-from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.delegation.ceilings import Ceiling, RisksWithout, ToolsWithout
+from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.texts import clip_chars, cut_with_note, normalize_domain
 from holdfast.contracts.tools import Risk

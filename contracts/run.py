@@ -15,14 +15,11 @@ from holdfast.contracts.budget import Budget, Ledger, Limits
 from holdfast.contracts.control import (
     Approach,
     Backtracking,
-    Compensation,
     Delegation,
     EarlierActors,
     EarlierRun,
-    Effect,
     Fallback,
     GoalReport,
-    KnownEffect,
     LimitSummary,
     ModelAttempt,
     ModelFacts,
@@ -34,6 +31,7 @@ from holdfast.contracts.control import (
 )
 from holdfast.contracts.decisions import DEFAULT_ACTOR, DEFAULT_TENANT
 from holdfast.contracts.delegation.ceilings import Ceiling, RisksWithout, ToolsWithout
+from holdfast.contracts.effects import Compensation, Effect, KnownEffect
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.model import (
     ChosenModels,

@@ -8,7 +8,7 @@ its undo, which they are shown. Switches are looked at when it runs.
 from typing import Literal
 
 from holdfast.contracts.approvals import ApprovalRecord
-from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.tools import ToolContract
 from holdfast.policy.case import CallContext
 from holdfast.policy.engine import (

@@ -7,7 +7,6 @@ from datetime import datetime
 from holdfast.contracts.approvals import ApprovalRecord, Review
 from holdfast.contracts.bounds import size
 from holdfast.contracts.calls import AnyCall
-from holdfast.contracts.control import EffectOutcome, KnownEffect
 from holdfast.contracts.decisions import (
     AuthorizeCalls,
     Caller,
@@ -15,6 +14,7 @@ from holdfast.contracts.decisions import (
     Rulings,
     count_fitting,
 )
+from holdfast.contracts.effects import EffectOutcome, KnownEffect
 from holdfast.contracts.run import RunMetadata
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState

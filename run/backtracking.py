@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from holdfast.contracts.bounds import MAX_APPROACH_CHARS
-from holdfast.contracts.control import Checkpoint, Compensation
+from holdfast.contracts.control import Checkpoint
 from holdfast.contracts.decisions import RunInSandbox
+from holdfast.contracts.effects import Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.state.calls import CallState

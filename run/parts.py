@@ -6,9 +6,9 @@ from datetime import datetime
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
 from holdfast.contracts.calls import RecordedResult, ToolFailure
-from holdfast.contracts.control import Effect, KnownEffect
 from holdfast.contracts.decisions import Decided, MayRun
 from holdfast.contracts.delegation.carryover import Carryover
+from holdfast.contracts.effects import Effect, KnownEffect
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState

@@ -17,7 +17,6 @@ from holdfast.contracts.calls import (
     ToolResult,
     ToolSuccess,
 )
-from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import (
     Decided,
     Deny,
@@ -26,6 +25,7 @@ from holdfast.contracts.decisions import (
     RunInSandbox,
     find_effect,
 )
+from holdfast.contracts.effects import Compensation, Effect
 from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState

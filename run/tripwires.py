@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from holdfast.contracts.bounds import MAX_BLOCK_DETAIL_CHARS, MAX_NOTICE_CHARS
-from holdfast.contracts.control import Compensation, Gate
+from holdfast.contracts.control import Gate
+from holdfast.contracts.effects import Compensation
 from holdfast.contracts.guardrails import WITHHELD, GuardrailVerdict, OnTrip
 from holdfast.contracts.state.answering import Rejection
 from holdfast.contracts.state.calls import CallState

@@ -6,7 +6,7 @@ from temporalio.exceptions import ActivityError, FailureError
 from holdfast.activities.project import ProjectActivities
 from holdfast.contracts import project
 from holdfast.contracts.budget import Ledger
-from holdfast.contracts.control import Compensation
+from holdfast.contracts.effects import Compensation
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason

@@ -25,9 +25,9 @@ from holdfast.contracts.calls import (
     ToolSuccess,
     idempotency_key,
 )
-from holdfast.contracts.control import Compensation, Effect
 from holdfast.contracts.decisions import Decided, RunInSandbox
 from holdfast.contracts.delegation.workers import FindWorker
+from holdfast.contracts.effects import Compensation, Effect
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten

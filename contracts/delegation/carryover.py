@@ -8,7 +8,8 @@ from pydantic import Field
 from holdfast.contracts.base import Contract
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import RecordedResult
-from holdfast.contracts.control import EarlierActors, KnownEffect, RetryOf
+from holdfast.contracts.control import EarlierActors, RetryOf
+from holdfast.contracts.effects import KnownEffect
 from holdfast.contracts.run import RunMetadata, RunStatus
 from holdfast.contracts.transcript import TranscriptItem
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from holdfast.contracts.base import Contract
 from holdfast.contracts.calls import RecordedResult
-from holdfast.contracts.control import Compensation, Effect, KnownEffect
+from holdfast.contracts.effects import Compensation, Effect, KnownEffect
 
 
 class EffectRecordChange(TypedDict, total=False):

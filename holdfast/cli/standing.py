@@ -17,14 +17,8 @@ from holdfast.client.rpc_errors import describe_pause
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.budget import Limits, UsageReport
-from holdfast.contracts.control import (
-    Approach,
-    Compensation,
-    Effect,
-    GoalReport,
-    RetryOf,
-    Waiting,
-)
+from holdfast.contracts.control import Approach, GoalReport, RetryOf, Waiting
+from holdfast.contracts.effects import Compensation, Effect
 from holdfast.contracts.journal import MessageEnded, MessageTaken
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import StatusReport

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from holdfast.contracts.control import Approach, Compensation
+from holdfast.contracts.control import Approach
+from holdfast.contracts.effects import Compensation
 from holdfast.run.delegation.part_ids import find_work
 from holdfast.trace.entries import AuditLine, Turn
 from holdfast.trace.values import Trace

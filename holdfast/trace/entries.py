@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Ledger
 from holdfast.contracts.calls import AnyCall, CustomSpan, ToolFailure, ToolResult
-from holdfast.contracts.control import UndoRuling
 from holdfast.contracts.decisions import Caller, Decided, Decision, Ruling
+from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.journal import HandoffRecord, MessageEnded, MessageTaken
 from holdfast.contracts.model import ModelPurpose, StopCause

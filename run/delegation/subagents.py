@@ -7,7 +7,8 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_RESULT_SUMMARY_CHARS, MAX_TIER_FAILURE_CHARS
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
-from holdfast.contracts.control import Delegation, Effect
+from holdfast.contracts.control import Delegation
+from holdfast.contracts.effects import Effect
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state.calls import CallState

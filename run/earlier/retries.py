@@ -1,8 +1,8 @@
 """How a run begins that tries an earlier one again, or goes on from one of its turns. Pure."""
 
 from holdfast.contracts.calls import RecordedResult
-from holdfast.contracts.control import KnownEffect
 from holdfast.contracts.delegation.carryover import Carryover
+from holdfast.contracts.effects import KnownEffect
 from holdfast.contracts.run import RunInput, RunMetadata
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import TranscriptDigest, UserTurn

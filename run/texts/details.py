@@ -9,7 +9,8 @@ from pydantic import JsonValue
 from holdfast.contracts.approvals import Approvable
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import Grant
-from holdfast.contracts.control import Approach, ModelAttempt, UndoRuling
+from holdfast.contracts.control import Approach, ModelAttempt
+from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.texts import escape_invisible, one_line
 from holdfast.contracts.usage import UsageMetrics
 from holdfast.run.texts.figures import dollars, duration, moment, pluralize, render_value

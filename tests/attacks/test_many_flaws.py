@@ -12,8 +12,8 @@ from temporalio.common import RawValue
 from holdfast import Risk, tool
 from holdfast.contracts.base import Contract
 from holdfast.contracts.calls import ToolFailure, ToolResult, ToolSuccess
-from holdfast.contracts.control import Effect
 from holdfast.contracts.delegation.relayed import RequestsSignal
+from holdfast.contracts.effects import Effect
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.guardrails import GuardrailVerdicts
 from holdfast.contracts.model import ModelReply

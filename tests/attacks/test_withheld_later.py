@@ -7,8 +7,8 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast import Agent, App, Handoff, Risk, tool
-from holdfast.contracts.control import Effect
 from holdfast.contracts.delegation.carryover import Carryover
+from holdfast.contracts.effects import Effect
 from holdfast.contracts.guardrails import OnTrip
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, UserTurn

@@ -12,14 +12,11 @@ from holdfast.contracts.control import (
     Candidate,
     Checkpoint,
     CheckReport,
-    Compensation,
     Decomposition,
     Delegation,
-    Effect,
     Fallback,
     GoalReport,
     HandoffData,
-    KnownEffect,
     LimitSummary,
     ModelAttempt,
     ModelFacts,
@@ -29,7 +26,6 @@ from holdfast.contracts.control import (
     Subtask,
     Tiers,
     Triggers,
-    UndoRuling,
 )
 from holdfast.contracts.delegation.ceilings import Ceiling
 from holdfast.contracts.delegation.relayed import (
@@ -37,6 +33,7 @@ from holdfast.contracts.delegation.relayed import (
     RequestsSignal,
     VerdictSignal,
 )
+from holdfast.contracts.effects import Compensation, Effect, KnownEffect, UndoRuling
 from holdfast.contracts.guardrails import (
     GuardrailResult,
     GuardrailSpec,

@@ -6,7 +6,8 @@ import pytest
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.budget import Budget, Ledger
-from holdfast.contracts.control import AttemptKind, Compensation
+from holdfast.contracts.control import AttemptKind
+from holdfast.contracts.effects import Compensation
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import (
     approvals,

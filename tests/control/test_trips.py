@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from holdfast.contracts.base import digest
-from holdfast.contracts.control import Compensation
+from holdfast.contracts.effects import Compensation
 from holdfast.contracts.state.run import RunState
 from holdfast.run import approvals, gates, steps, tripwires, turns, verdicts
 from holdfast.run.steps import AskForReview, Guard

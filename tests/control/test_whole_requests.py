@@ -9,7 +9,8 @@ from holdfast.contracts import bounds
 from holdfast.contracts.approvals import Escalation, PendingPage, Review
 from holdfast.contracts.base import digest
 from holdfast.contracts.calls import ToolFailure
-from holdfast.contracts.control import Candidate, Compensation
+from holdfast.contracts.control import Candidate
+from holdfast.contracts.effects import Compensation
 from holdfast.contracts.guardrails import Signals
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import review_approval

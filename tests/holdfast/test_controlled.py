@@ -7,7 +7,8 @@ from holdfast.cli.screen import Screen
 from holdfast.cli.standing import read_view, show_view
 from holdfast.contracts.approvals import RequestKind
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.control import Approach, Compensation, Effect
+from holdfast.contracts.control import Approach
+from holdfast.contracts.effects import Compensation, Effect
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.journal import AnswerWithheld, ApproachFailed
 from holdfast.contracts.project import WorkspaceSnapshot

@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from holdfast.contracts.calls import fingerprint_effect
-from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.tools import ResourceScope, Risk
 from holdfast.policy.allowlists import is_safe_request
 from holdfast.policy.case import CallContext

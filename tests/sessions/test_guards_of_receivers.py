@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import Agent, App, Handoff, Risk, tool
 from holdfast.contracts.approvals import Review, Verdict
-from holdfast.contracts.control import Compensation
+from holdfast.contracts.effects import Compensation
 from holdfast.contracts.guardrails import GuardrailVerdict, Layer, Mode, OnTrip
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.messages import MessageSignal, OutcomeReport, SessionInput

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast import Agent, App, Budget, Handoff
 from holdfast.contracts.bounds import MAX_REQUEST_BYTES
-from holdfast.contracts.control import Compensation, Effect
+from holdfast.contracts.effects import Compensation, Effect
 from holdfast.contracts.guardrails import Layer, OnTrip
 from holdfast.contracts.signals import StopSignal
 from holdfast.contracts.state.run import RunState

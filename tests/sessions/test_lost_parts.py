@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.contracts.control import EffectOutcome, KnownEffect
+from holdfast.contracts.effects import EffectOutcome, KnownEffect
 from holdfast.contracts.sessions.messages import SessionInput
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn

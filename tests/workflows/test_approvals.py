@@ -11,7 +11,7 @@ from holdfast.contracts.calls import (
     ToolCall,
     ToolFailure,
 )
-from holdfast.contracts.control import UndoRuling
+from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import Risk
 from holdfast.run import approvals, steps, tool_calls, verdicts

@@ -2,8 +2,9 @@
 
 from holdfast import Risk
 from holdfast.contracts.calls import RecordedResult
-from holdfast.contracts.control import Delegation, Effect, KnownEffect
+from holdfast.contracts.control import Delegation
 from holdfast.contracts.delegation.carryover import Carryover
+from holdfast.contracts.effects import Effect, KnownEffect
 from holdfast.contracts.run import RunInput
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import AssistantTurn, Part, ToolTurn, UserTurn

@@ -2,8 +2,8 @@
 
 from holdfast import Backtracking
 from holdfast.contracts.calls import ToolFailure
-from holdfast.contracts.control import Compensation, Effect, UndoRuling
 from holdfast.contracts.decisions import RunAsDraftOnly
+from holdfast.contracts.effects import Compensation, Effect, UndoRuling
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.run import backtracking, tool_results, turns

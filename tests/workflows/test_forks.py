@@ -9,7 +9,8 @@ from pydantic import JsonValue, ValidationError
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.calls import RecordedResult, ToolFailure, ToolSuccess
-from holdfast.contracts.control import Effect, RetryOf
+from holdfast.contracts.control import RetryOf
+from holdfast.contracts.effects import Effect
 from holdfast.contracts.errors import InvalidInput
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.run import AgentSnapshot, RunInput

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from holdfast import App, Risk, Tiers, Tool, tool
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.calls import ToolFailure, fingerprint_effect
-from holdfast.contracts.control import Effect, KnownEffect
+from holdfast.contracts.effects import Effect, KnownEffect
 from holdfast.contracts.errors import InvalidInput, ModelRejected
 from holdfast.run import parts, tool_results
 from holdfast.runner import build_replayer

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from holdfast.contracts import bounds
-from holdfast.contracts.control import Compensation, Effect, KnownEffect, UndoRuling
+from holdfast.contracts.effects import Compensation, Effect, KnownEffect, UndoRuling
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.sessions.state import QueuedMessage
 from holdfast.contracts.state.run import RunState

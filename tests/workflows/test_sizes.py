@@ -15,7 +15,8 @@ from holdfast.contracts.approvals import (
 )
 from holdfast.contracts.bounds import MAX_VERDICT_REASON_CHARS
 from holdfast.contracts.calls import ToolResult
-from holdfast.contracts.control import Approach, Candidate, Effect
+from holdfast.contracts.control import Approach, Candidate
+from holdfast.contracts.effects import Effect
 from holdfast.contracts.signals import (
     ApprovalSignal,
 )

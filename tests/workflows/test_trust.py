@@ -7,7 +7,7 @@ import pytest
 from holdfast import Risk, tool
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolSuccess
-from holdfast.contracts.control import Compensation
+from holdfast.contracts.effects import Compensation
 from holdfast.contracts.guardrails import GuardrailVerdict, Subject
 from holdfast.contracts.transcript import (
     AssistantTurn,

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from holdfast.contracts.approvals import ApprovalRequest
-from holdfast.contracts.control import Effect
+from holdfast.contracts.effects import Effect
 from holdfast.contracts.run import RunResult
 from tests.chaos.together.book import ASKING, FREE, UNDO, UNDONE_BY, Entry, is_paid
 from tests.chaos.together.office import CALL_COST, COSTLY, MODEL_COST, SECRET
