@@ -8,8 +8,8 @@ a model may have used for it counts.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from time import monotonic, thread_time
@@ -51,6 +51,24 @@ _OF_ALL = Rate(REPORT_MILLISECONDS_PER_SECOND, saved=1.0)
 _TELLER = FairThreads(1, "tell-live")
 
 
+@contextmanager
+def each_second(beat: Callable[[], None]) -> Generator[None]:
+    """Send a heartbeat each second, as long as the block lasts."""
+    loop = asyncio.get_running_loop()
+
+    def go_on() -> None:
+        nonlocal timer
+        timer = loop.call_later(INTERVAL, go_on)
+        beat()
+
+    # A timer and no task: most activities are over before the first beat.
+    timer = loop.call_later(INTERVAL, go_on)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Heartbeater:
     """
     The heartbeat of one activity while the block lasts, and what it carries.
@@ -65,6 +83,7 @@ class Heartbeater:
         self._untold: Callable[[], JsonValue] | None = None
         self._next_report = 0.0
         self._pace = pace
+        self._beating = each_second(self._send)
 
     def report(self, tell: Callable[[], JsonValue]) -> None:
         """
@@ -154,7 +173,7 @@ class Heartbeater:
                 await asyncio.wait_for(ended.wait(), LIVE_INTERVAL)
 
     async def __aenter__(self) -> Self:
-        self._wait_for_beat()
+        self._beating.__enter__()
         return self
 
     async def __aexit__(
@@ -164,7 +183,7 @@ class Heartbeater:
         _: TracebackType | None,
     ) -> None:
         """Count a failed attempt; the last one that there may be is final."""
-        self._timer.cancel()
+        self._beating.__exit__(None, None, None)
         limit = _limit()
         if limit is None or not isinstance(error, Exception):
             return
@@ -179,14 +198,6 @@ class Heartbeater:
         if self.attempts.failed >= limit:
             fault = error.__cause__ if isinstance(error, ApplicationError) else error
             raise _build_final_failure(error, self.attempts) from fault
-
-    def _wait_for_beat(self) -> None:
-        # A timer and no task: most activities are over before the first beat.
-        self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._beat)
-
-    def _beat(self) -> None:
-        self._wait_for_beat()
-        self._send()
 
     def _send(self) -> None:
         """Send a heartbeat; a local activity has none, its workflow task is its heartbeat."""

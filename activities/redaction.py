@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -21,7 +21,7 @@ from temporalio.worker import (
     Interceptor,
 )
 
-from holdfast.activities.heartbeats import INTERVAL, Heartbeater
+from holdfast.activities.heartbeats import each_second
 from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_FAILURE_BYTES
 from holdfast.contracts.errors import HoldfastError, ToolCrashed, format_stack, safe_str
@@ -79,7 +79,7 @@ class _Inbound(ActivityInboundInterceptor):
         # Whoever logs in an activity, which is a task of its own, says of which run; what else it
         # is about it binds itself.
         bind_contextvars(run_id=activity.info().workflow_id)
-        async with _ErrorRedaction(self._redactor, self._stay_alive):
+        async with _ErrorRedaction(self._redactor, self._repeat):
             return await self._redact(await super().execute_activity(input))
 
     async def _redact(self, result: object) -> RawValue:
@@ -89,11 +89,9 @@ class _Inbound(ActivityInboundInterceptor):
         return RawValue(payload)
 
     async def _redact_data(self, content: bytes) -> bytes:
-        """Clear a result beside the loop, alive meanwhile; one that has no turn, behind others."""
         if len(content) <= MAX_INLINE_BYTES:
             return self._redact_known(content)
-        async with Heartbeater():
-            return await _clear_beside(partial(self._redact_known, content))
+        return await _clear_beside(partial(self._redact_known, content), self._repeat)
 
     def _redact_known(self, content: bytes) -> bytes:
         try:
@@ -106,29 +104,19 @@ class _Inbound(ActivityInboundInterceptor):
                 non_retryable=True,
             ) from None
 
-    @contextlib.asynccontextmanager
-    async def _stay_alive(self) -> AsyncGenerator[None]:
-        """Say again what was said last, while the block lasts: that counts a failed attempt."""
-
-        async def repeat() -> None:
-            while self._outbound is not None and not activity.info().is_local:
-                await asyncio.sleep(INTERVAL)
-                self._outbound.repeat()
-
-        repeating = asyncio.create_task(repeat())
-        try:
-            yield
-        finally:
-            repeating.cancel()
+    def _repeat(self) -> None:
+        if self._outbound is not None:
+            self._outbound.repeat()
 
 
-async def _clear_beside(work: Callable[[], Cleared]) -> Cleared:
-    """Clear something beside the loop; what has no turn, behind others."""
+async def _clear_beside(work: Callable[[], Cleared], beat: Callable[[], None]) -> Cleared:
+    """Clear something beside the loop, alive meanwhile; what has no turn, behind others."""
     run_id = activity.info().workflow_id or ""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
-            return await CLEARERS.run(run_id, work)
-    return await LATE_CLEARER.run(run_id, work)
+    with each_second(beat):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
+                return await CLEARERS.run(run_id, work)
+        return await LATE_CLEARER.run(run_id, work)
 
 
 class _Words(NamedTuple):
@@ -156,13 +144,9 @@ class _Words(NamedTuple):
 class _ErrorRedaction:
     """Whatever is raised through it leaves as a failure that has no secrets."""
 
-    def __init__(
-        self,
-        redactor: Redactor,
-        stay_alive: Callable[[], contextlib.AbstractAsyncContextManager[None]],
-    ) -> None:
+    def __init__(self, redactor: Redactor, beat: Callable[[], None]) -> None:
         self._redactor = redactor
-        self._stay_alive = stay_alive
+        self._beat = beat
 
     async def __aenter__(self) -> None: ...
 
@@ -183,8 +167,7 @@ class _ErrorRedaction:
             words = _Words.of(error)
             if not words.are_many:
                 return self._failure(error, words)
-            async with self._stay_alive():
-                return await _clear_beside(partial(self._failure, error, words))
+            return await _clear_beside(partial(self._failure, error, words), self._beat)
         final = isinstance(error, ApplicationError) and error.non_retryable
         return ApplicationError("it can't be told what failed", non_retryable=final)
 
@@ -259,7 +242,9 @@ class _Outbound(ActivityOutboundInterceptor):
 
     def repeat(self) -> None:
         """Say again what was said last, or, before the first word, by the attempt before it."""
-        super().heartbeat(*(self._told or activity.info().heartbeat_details))
+        asked = activity.info()
+        if not asked.is_local:
+            super().heartbeat(*(self._told or asked.heartbeat_details))
 
 
 def _redact_beat(detail: object, redactor: Redactor) -> JsonValue:
