@@ -120,25 +120,26 @@ async def _clear_beside(work: Callable[[], Cleared], beat: Callable[[], None]) -
 
 
 class _Words(NamedTuple):
-    """What an error says, and where it was raised, before anybody has looked through it."""
+    """What an error says, details as JSON, and where it was raised: nobody has looked yet."""
 
     message: str
     kind: str | None
-    details: tuple[object, ...]
+    details: tuple[bytes, ...]
     stack: str
 
     @classmethod
     def of(cls, error: BaseException) -> "_Words":
         if isinstance(error, ApplicationError):
             stack = _find_stack(error.__cause__)
-            return cls(error.message, error.type, tuple(error.details), stack)
+            details = tuple(map(_write, error.details))
+            return cls(error.message, error.type, details, stack)
         return cls(safe_str(error), type(error).__name__, (), _find_stack(error))
 
     @property
     def are_many(self) -> bool:
         """Whether to look through them takes long."""
         said = len(self.message) + len(self.kind or "") + len(self.stack)
-        return said + sum(map(_count_bytes, self.details)) > MAX_INLINE_WORDS
+        return said + sum(map(len, self.details)) > MAX_INLINE_WORDS
 
 
 class _ErrorRedaction:
@@ -207,13 +208,6 @@ class _ErrorRedaction:
             )
 
 
-def _count_bytes(detail: object) -> int:
-    try:
-        return len(to_json(detail, serialize_unknown=True))
-    except ValueError:
-        return len(_TOO_DEEP)
-
-
 def _find_stack(error: BaseException | None) -> str:
     match error:
         case ToolCrashed():
@@ -250,16 +244,23 @@ class _Outbound(ActivityOutboundInterceptor):
 def _redact_beat(detail: object, redactor: Redactor) -> JsonValue:
     """Return what a heartbeat carries; live words were looked through as they came."""
     if not isinstance(detail, Attempts) or detail.live is None:
-        return _redact_detail(detail, redactor)
-    others = _redact_detail(detail.with_(live=None).model_dump(mode="json"), redactor)
+        return _redact_detail(_write(detail), redactor)
+    others = _redact_detail(_write(detail.with_(live=None)), redactor)
     live = detail.live.model_dump(mode="json")
     return {**others, "live": live} if isinstance(others, dict) else others
 
 
-def _redact_detail(detail: object, redactor: Redactor) -> JsonValue:
+def _write(detail: object) -> bytes:
     """Return a detail as JSON; of what is none, its words are."""
     try:
-        return from_json(redactor.json(to_json(detail, serialize_unknown=True)))
+        return to_json(detail, serialize_unknown=True)
+    except ValueError:
+        return to_json(_TOO_DEEP)
+
+
+def _redact_detail(detail: bytes, redactor: Redactor) -> JsonValue:
+    try:
+        return from_json(redactor.json(detail))
     except ValueError:
         return _TOO_DEEP
 
