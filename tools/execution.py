@@ -26,7 +26,7 @@ from holdfast.tools.context import (
     ToolContext,
     refuse_kept,
 )
-from holdfast.tools.fair_threads import FairThreads
+from holdfast.tools.fair_threads import FairThreads, have_thread
 from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.process import Job, run_in_process
@@ -93,7 +93,7 @@ class OwnFile:
             if self._looking is not None and not self._looking.done() and self._known is not None:
                 return self._known
             if self._looking is None or self._looking.done():
-                self._looking = self._submit()
+                self._looking = have_thread(lambda: self._threads.submit(_identify, self._path))
             looking = self._looking
         try:
             self._known = looking.result(patience)
@@ -101,12 +101,6 @@ class OwnFile:
             if self._known is None:
                 raise TimeoutError(errno.ETIMEDOUT, "a disk doesn't answer") from None
         return self._known
-
-    def _submit(self) -> Future[_Identity]:
-        try:
-            return self._threads.submit(_identify, self._path)
-        except RuntimeError:
-            raise TimeoutError(errno.EAGAIN, "no thread can be started") from None
 
 
 class WorkerExecutor:

@@ -25,16 +25,20 @@ TENANT: ContextVar[str] = ContextVar("tenant", default="")
 _PAUSE_SECONDS = 0.05
 
 
+def have_thread(ask: Callable[[], Result]) -> Result:
+    """Ask a pool for a thread. Raises TimeoutError where the system has no more."""
+    try:
+        return ask()
+    except RuntimeError as error:
+        raise TimeoutError(errno.EAGAIN, "no thread can be started") from error
+
+
 def submit(pool: Executor, work: Callable[[], Result]) -> "asyncio.Future[Result]":
-    """Have a thread of a pool do some work. Raises OSError where the system has no more."""
+    """Have a thread of a pool do some work. Raises TimeoutError where the system has no more."""
     import asyncio
 
     # By the loop, which so knows that something is under way: a test's clock waits for it.
-    loop = asyncio.get_running_loop()
-    try:
-        return loop.run_in_executor(pool, work)
-    except RuntimeError as error:
-        raise OSError(errno.EAGAIN, "no thread can be started") from error
+    return have_thread(partial(asyncio.get_running_loop().run_in_executor, pool, work))
 
 
 class FairThreads:
