@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from examples.support.books import Entry, found, opened, writing
+from examples.support.books import Entry, found, keep_draft, opened, writing
 from holdfast import ToolError
 
 
@@ -15,29 +15,10 @@ class Answer(Entry):
 
 
 def draft(books: Path, draft_id: str, order_id: int, text: str) -> Answer:
-    """
-    Keep an answer under the id of its draft. Sends nothing.
-
-    After a reset of its run another answer may come under an id: it takes the place of one that
-    wasn't sent.
-    """
+    """Keep an answer under the id of its draft. Sends nothing."""
     with writing(books) as db:
         found(db, order_id)
-        db.execute(
-            "INSERT INTO drafted_answers VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " order_id = excluded.order_id, text = excluded.text"
-            " WHERE draft_id NOT IN (SELECT draft_id FROM answers)",
-            (draft_id, order_id, text),
-        )
-        if not db.execute(
-            "SELECT 1 FROM drafted_answers WHERE (draft_id, order_id, text) = (?, ?, ?)",
-            (draft_id, order_id, text),
-        ).fetchone():
-            raise ToolError(
-                "conflict",
-                "another answer was sent under this id",
-                ("ask for it in a new call",),
-            )
+        keep_draft(db, "drafted_answers", "answers", (draft_id, order_id, text))
         return _drafted(db, draft_id)
 
 

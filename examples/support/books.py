@@ -93,6 +93,30 @@ def writing(books: Path) -> Generator[sqlite3.Connection]:
         db.execute("COMMIT")
 
 
+def keep_draft(
+    db: sqlite3.Connection, drafts: str, committed: str, draft: tuple[str | int, ...]
+) -> None:
+    """
+    Keep a draft under its id, which comes first, in the table of its kind.
+
+    After a reset of its run another may come under an id: it takes the place of one that wasn't
+    committed. Raises ToolError where one was.
+    """
+    marks = ", ".join("?" * len(draft))
+    db.execute(
+        f"INSERT OR REPLACE INTO {drafts} SELECT {marks} WHERE NOT EXISTS"  # noqa: S608 -- ours
+        f" (SELECT 1 FROM {committed} WHERE draft_id = ?)",
+        (*draft, draft[0]),
+    )
+    kept = db.execute(f"SELECT * FROM {drafts} WHERE draft_id = ?", draft[:1])  # noqa: S608
+    if tuple(kept.fetchone()) != draft:
+        raise ToolError(
+            "conflict",
+            f"another draft was committed under the id {draft[0]!r}",
+            ("ask for it in a new call",),
+        )
+
+
 def money(cents: int) -> Decimal:
     """Return an amount with its two decimals."""
     return Decimal(cents).scaleb(-2)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from examples.support.books import Entry, Order, found, money, opened, writing
+from examples.support.books import Entry, Order, found, keep_draft, money, opened, writing
 from holdfast import ToolError
 
 UNSEEN = Decimal("20.00")
@@ -49,21 +49,11 @@ class Refund(Entry):
 
 
 def prepare(books: Path, draft_id: str, claim: Claim) -> Prepared:
-    """
-    Check a refund against the books and keep it under the id of its draft. Pays nothing.
-
-    After a reset of its run another refund may come under an id: it takes the place of one that
-    wasn't paid.
-    """
+    """Check a refund against the books and keep it under the id of its draft. Pays nothing."""
     with writing(books) as db:
         order = _checked(db, claim)
-        db.execute(
-            "INSERT INTO prepared_refunds VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " order_id = excluded.order_id, cents = excluded.cents, currency = excluded.currency"
-            " WHERE draft_id NOT IN (SELECT draft_id FROM refunds WHERE draft_id IS NOT NULL)",
-            (draft_id, claim.order_id, claim.cents, claim.currency),
-        )
-        _check_draft(db, draft_id, claim)
+        draft = (draft_id, claim.order_id, claim.cents, claim.currency)
+        keep_draft(db, "prepared_refunds", "refunds", draft)
     return Prepared(
         order_id=order.order_id,
         customer=order.customer,
