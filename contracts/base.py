@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from math import inf, isfinite
@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 JsonObject: TypeAlias = dict[str, JsonValue]
+_CoreSchema: TypeAlias = dict[str, object]
 
 _MAX_EXACT = 2**53 - 1
 """Beyond it not every integer is a float."""
@@ -43,42 +44,39 @@ _set = object.__setattr__
 """Sets what pydantic keeps of a value that nobody else may change."""
 
 
-def walk_core_schema(schema: object) -> Iterator[dict[str, object]]:
-    """Yield a core schema of pydantic's and all in it."""
-    match schema:
-        case {"type": str()}:
-            known = cast("dict[str, object]", schema)
-            yield known
-            inside = [one for name, one in known.items() if name not in _NO_SCHEMAS]
-            yield from walk_core_schema(inside)
-        case dict():  # of fields, which may have any name
-            yield from walk_core_schema(list(cast("dict[str, object]", schema).values()))
-        case list() | tuple():
-            for one in cast("Iterable[object]", schema):
-                yield from walk_core_schema(one)
-        case _:
-            pass
+def list_core_schemas(schema: object) -> list[_CoreSchema]:
+    """List a core schema of pydantic's and all in it, as copies."""
+    found: list[_CoreSchema] = []
+    _copy_core_schema(schema, found)
+    return found
 
 
 def stop_at_first_flaw(schema: CoreSchema) -> CoreSchema:
     """Return a core schema of pydantic's in which no collection tells more than its first flaw."""
-    return cast("CoreSchema", _copy_with_first_flaws(schema))
+    found: list[_CoreSchema] = []
+    copied = _copy_core_schema(schema, found)
+    for one in found:
+        if one["type"] in _COLLECTIONS:
+            one["fail_fast"] = True
+    return cast("CoreSchema", copied)
 
 
-def _copy_with_first_flaws(part: object) -> object:
+def _copy_core_schema(part: object, found: list[_CoreSchema]) -> object:
+    """Copy a core schema, or a part of one, and add all that are *found* in it."""
     if isinstance(part, list | tuple):
-        parts = [_copy_with_first_flaws(one) for one in cast("Iterable[object]", part)]
+        parts = [_copy_core_schema(one, found) for one in cast("Iterable[object]", part)]
         return tuple(parts) if isinstance(part, tuple) else parts
     if not isinstance(part, dict):
         return part
-    given = cast("dict[str, object]", part)
-    kind = given.get("type")  # without one they are fields by their names
-    is_schema = isinstance(kind, str)
+    given = cast("_CoreSchema", part)
+    is_schema = isinstance(given.get("type"), str)  # else they are fields, by whatever names
     copied = {
-        name: one if is_schema and name in _NO_SCHEMAS else _copy_with_first_flaws(one)
+        name: one if is_schema and name in _NO_SCHEMAS else _copy_core_schema(one, found)
         for name, one in given.items()
     }
-    return copied | {"fail_fast": True} if is_schema and kind in _COLLECTIONS else copied
+    if is_schema:
+        found.append(copied)
+    return copied
 
 
 class Contract(BaseModel):

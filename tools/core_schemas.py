@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import Secret, SecretBytes, SecretStr, TypeAdapter
 
-from holdfast.contracts.base import walk_core_schema
+from holdfast.contracts.base import list_core_schemas
 from holdfast.contracts.errors import AppError
 
 MASKED = (SecretStr, SecretBytes, Secret)
@@ -13,7 +13,7 @@ MASKED = (SecretStr, SecretBytes, Secret)
 
 def require_readable_arguments(tool: str, schema: object) -> None:
     """Raise AppError where nobody but the function could read an argument."""
-    for node in walk_core_schema(schema):
+    for node in list_core_schemas(schema):
         if node["type"] == "generator":
             raise AppError(
                 f"tool {tool!r}: an Iterable or Generator among its arguments would be read only "
@@ -40,6 +40,6 @@ def _writes_asterisks(node: Mapping[str, object]) -> bool:
 _MASKS = [
     found
     for kind in (SecretStr, SecretBytes, Secret[str])
-    for node in walk_core_schema(TypeAdapter[object](kind).core_schema)
+    for node in list_core_schemas(TypeAdapter[object](kind).core_schema)
     if (found := _get_serializer(node)) is not None
 ]
