@@ -105,17 +105,13 @@ def render_lines(tree: SpanTree, *, content: bool = False) -> Iterator[bytes]:
     nothing in them of what people, models and tools said. A name is that, too, which a model
     gives a call and no tool has, or a stranger a signal.
     """
-    tree = tree if content else _mask_tools(tree)
+    tools = {name for span in tree.spans for name in _find_tools(span)}
     now = max(time for span in tree.spans for time in _times(span))
     for first in range(0, len(tree.spans), MAX_SPANS_PER_LINE):
         some = tree.spans[first : first + MAX_SPANS_PER_LINE]
-        spans: list[JsonValue] = [_span(tree, span, now, content=content) for span in some]
+        told = some if content else (_mask_tool(span, tools) for span in some)
+        spans: list[JsonValue] = [_span(tree, span, now, content=content) for span in told]
         yield to_json(_wrap(spans))
-
-
-def _mask_tools(tree: SpanTree) -> SpanTree:
-    known = {name for span in tree.spans for name in _find_tools(span)}
-    return tree.with_spans(tuple(_mask_tool(span, known) for span in tree.spans))
 
 
 def _find_tools(span: Span) -> Iterator[str]:
