@@ -23,7 +23,6 @@ from holdfast.activities.heartbeats import Heartbeater, time_limit
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.decisions import DEFAULT_TENANT
 from holdfast.contracts.errors import ModelError, ModelNotHere, ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
 from holdfast.contracts.usage import Attempts
@@ -62,7 +61,7 @@ class ModelActivities:
         """
         require_run_caller(call.run_id)
         bind_contextvars(turn=call.turn)
-        TENANT.set(call.tenant or DEFAULT_TENANT)
+        TENANT.set(call.tenant)
         async with Heartbeater() as heartbeater:
             require_app(call.app, self._app)
             _charge_lost_attempts(call, heartbeater)

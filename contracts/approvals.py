@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from holdfast.contracts.base import AuthoredContract, Contract, Digested, JsonObject
 from holdfast.contracts.bounds import Seconds
 from holdfast.contracts.budget import BudgetStatus
-from holdfast.contracts.calls import Grant
+from holdfast.contracts.calls import DEFAULT_TENANT, Grant, ToldTenant
 from holdfast.contracts.control import Approach, EarlierActors, ModelAttempt
 from holdfast.contracts.effects import UndoRuling
 from holdfast.contracts.signals import (
@@ -362,12 +362,11 @@ class JudgeInput(Contract):
     whole requests, by id. `means` are there where a message wants to extend them. `sent` are the
     digests of the messages without their tokens, where any has one. `controls` are about no
     request; those of their tokens that are `used` count no more, and those that are `signed` take
-    a token by the policy that the run goes by, whatever this worker's says. The `tenant` is left
-    out where it is the default one.
+    a token by the policy that the run goes by, whatever this worker's says.
     """
 
     run_id: str
-    tenant: str = Field(default="", exclude_if=not_)
+    tenant: ToldTenant = DEFAULT_TENANT
     execution: str
     app: str = Field(default="", exclude_if=not_)
     agent: str

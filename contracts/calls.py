@@ -9,6 +9,12 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from holdfast.contracts.base import Contract, JsonObject, digest
 
+DEFAULT_TENANT, DEFAULT_ACTOR = "default", "anonymous"
+"""On whose behalf a run works that was started for nobody in particular."""
+
+ToldTenant: TypeAlias = Annotated[str, Field(exclude_if=DEFAULT_TENANT.__eq__)]
+"""A tenant that is left out where it is the default one."""
+
 SANDBOX_SPARE = timedelta(seconds=90)
 """
 Beyond its tool's time, after which a sandbox ends by itself though its worker stands still.

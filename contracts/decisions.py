@@ -18,10 +18,13 @@ from holdfast.contracts.bounds import (
     size,
 )
 from holdfast.contracts.calls import (
+    DEFAULT_ACTOR,
+    DEFAULT_TENANT,
     AnyCall,
     Draft,
     ErrorType,
     Grant,
+    ToldTenant,
     ToolCall,
     fingerprint_effect,
 )
@@ -250,14 +253,10 @@ class AuthorizeCallsChange(TypedDict, total=False):
     now: datetime
 
 
-DEFAULT_TENANT, DEFAULT_ACTOR = "default", "anonymous"
-"""On whose behalf a run works that was started for nobody in particular."""
-
-
 class Caller(Contract):
     """For whom calls are made, as the run's starter said; what nobody said is an empty text."""
 
-    tenant: str = Field(default=DEFAULT_TENANT, exclude_if=DEFAULT_TENANT.__eq__)
+    tenant: ToldTenant = DEFAULT_TENANT
     actor: str = Field(default=DEFAULT_ACTOR, exclude_if=DEFAULT_ACTOR.__eq__)
     session: str = Field(default="", exclude_if=not_)
     domain: Annotated[str, AfterValidator(normalize_domain)] = Field(default="", exclude_if=not_)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, JsonValue, field_serializer
 from holdfast.contracts.base import Contract, Inbound, JsonObject, Stored, digest
 from holdfast.contracts.bounds import Count, Number
 from holdfast.contracts.budget import Budget
-from holdfast.contracts.calls import AnyCall
+from holdfast.contracts.calls import DEFAULT_TENANT, AnyCall, ToldTenant
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, HostedTool
 from holdfast.contracts.transcript import (
     AssistantTurn,
@@ -213,12 +213,11 @@ class ModelCall(Contract):
     is sent these `tools` alone; all where none is named. No attempt is repeated either once those
     that brought no reply have used up what the budget has `left` for models; of one that was lost
     with its worker nobody knows that, so what is `reserved` for it counts, where there is a limit.
-    What takes long has its turn with all that works for the `tenant`, which is left out where it
-    is the default one.
+    What takes long has its turn with all that works for the `tenant`.
     """
 
     run_id: str
-    tenant: str = Field(default="", exclude_if=not_)
+    tenant: ToldTenant = DEFAULT_TENANT
     turn: int
     app: str = Field(default="", exclude_if=not_)
     model: str

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from holdfast.contracts.base import Contract
-from holdfast.contracts.decisions import DEFAULT_TENANT
+from holdfast.contracts.calls import DEFAULT_TENANT, ToldTenant
 
 Source = Literal["agents", "claude", "session", "package", "readme"]
 """Kinds of files in the order of their priority."""
@@ -31,7 +31,7 @@ class OpenProject(Contract):
     folder: str
     path: str = ""
     regulated: bool = Field(default=False, exclude_if=not_)
-    tenant: str = Field(default=DEFAULT_TENANT, exclude_if=DEFAULT_TENANT.__eq__)
+    tenant: ToldTenant = DEFAULT_TENANT
 
 
 class ProjectFile(Contract):
@@ -68,7 +68,7 @@ class SnapshotWorkspace(Contract):
 
     run_id: str
     first_execution_run_id: str
-    tenant: str = Field(default=DEFAULT_TENANT, exclude_if=DEFAULT_TENANT.__eq__)
+    tenant: ToldTenant = DEFAULT_TENANT
 
 
 class RestoreWorkspace(Contract):
@@ -77,7 +77,7 @@ class RestoreWorkspace(Contract):
     run_id: str
     first_execution_run_id: str
     digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    tenant: str = Field(default=DEFAULT_TENANT, exclude_if=DEFAULT_TENANT.__eq__)
+    tenant: ToldTenant = DEFAULT_TENANT
 
 
 class WorkspaceSnapshot(Contract):

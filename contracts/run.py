@@ -12,6 +12,7 @@ from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import Contract, JsonObject, Stored
 from holdfast.contracts.bounds import Goal, Metadata, Tenant
 from holdfast.contracts.budget import Budget, Ledger, Limits
+from holdfast.contracts.calls import DEFAULT_ACTOR, DEFAULT_TENANT
 from holdfast.contracts.control import (
     Approach,
     Backtracking,
@@ -29,7 +30,6 @@ from holdfast.contracts.control import (
     Triggers,
     Waiting,
 )
-from holdfast.contracts.decisions import DEFAULT_ACTOR, DEFAULT_TENANT
 from holdfast.contracts.delegation.ceilings import Ceiling, RisksWithout, ToolsWithout
 from holdfast.contracts.effects import Compensation, Effect, KnownEffect
 from holdfast.contracts.guardrails import GuardrailSpec
@@ -120,11 +120,6 @@ class RunMetadata(Contract):
     def is_dry(self) -> bool:
         """Whether it runs no tool, and has its calls answered with what another run recorded."""
         return self.retry_of is not None and self.retry_of.dry
-
-    @property
-    def named_tenant(self) -> str:
-        """Its tenant, as activities are told it: nothing where it is the default one."""
-        return "" if self.tenant == DEFAULT_TENANT else self.tenant
 
 
 _LINEAGE = {"retry_of", "earlier_actors"}

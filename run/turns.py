@@ -107,7 +107,7 @@ def build_model_call(state: RunState, model: str, purpose: ModelPurpose = "turn"
     usage_left = budgets.usage_left(state.agent.budget, state.ledger)
     return ModelCall(
         run_id=state.run_id,
-        tenant=state.brief.named_tenant,
+        tenant=state.brief.tenant,
         turn=state.turns_taken + 1,
         app=state.agent.app,
         model=model,

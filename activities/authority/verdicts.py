@@ -6,7 +6,6 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.contracts.approvals import JudgeInput, Verdict, Verdicts
 from holdfast.contracts.bounds import MAX_REFUSAL_REASONS, size
-from holdfast.contracts.decisions import DEFAULT_TENANT
 from holdfast.contracts.signals import Message
 from holdfast.policy.approvals import judge
 from holdfast.policy.signed_signals import judge_controls
@@ -35,9 +34,8 @@ async def judge_in_turn(hearing: JudgeInput, trust: Trust, execution: str) -> Ve
     look = partial(_judge, hearing, trust, execution)
     if size((hearing.messages, hearing.controls)) <= MAX_INLINE_BYTES:
         return look()
-    tenant = hearing.tenant or DEFAULT_TENANT
-    TENANT.set(tenant)
-    with _PLACES.take(tenant) as free:
+    TENANT.set(hearing.tenant)
+    with _PLACES.take(hearing.tenant) as free:
         if not free:
             raise ApplicationError("this worker judges many large messages of this tenant already")
         return await JUDGES.run(hearing.run_id, look)

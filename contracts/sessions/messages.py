@@ -10,6 +10,7 @@ from holdfast.contracts import bounds
 from holdfast.contracts.base import Contract, Inbound, JsonObject
 from holdfast.contracts.bounds import Metadata, Seconds, Tenant
 from holdfast.contracts.budget import Budget
+from holdfast.contracts.calls import DEFAULT_ACTOR, DEFAULT_TENANT
 from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.model import Streamed
 from holdfast.contracts.run import AgentName, RunResult
@@ -39,8 +40,8 @@ class SessionInput(Contract):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     agent: AgentName
-    tenant: Tenant = "default"
-    actor: Actor = "anonymous"
+    tenant: Tenant = DEFAULT_TENANT
+    actor: Actor = DEFAULT_ACTOR
     budget: Budget | None = None
     session_budget: Budget | None = None
     idle_timeout: Seconds = IDLE_SECONDS

@@ -13,8 +13,8 @@ from holdfast.cli.history import read_run
 from holdfast.cli.options import blocking
 from holdfast.cli.screen import Screen
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.calls import ToolCall
-from holdfast.contracts.decisions import DEFAULT_ACTOR, DEFAULT_TENANT, Caller
+from holdfast.contracts.calls import DEFAULT_ACTOR, DEFAULT_TENANT, ToolCall
+from holdfast.contracts.decisions import Caller
 from holdfast.contracts.errors import HoldfastError, PolicyRefused
 from holdfast.policy.document import PolicySource, build_refusal
 from holdfast.policy.rules import Policy

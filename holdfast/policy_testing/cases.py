@@ -8,8 +8,8 @@ from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from holdfast.app import App
 from holdfast.contracts.base import Inbound, JsonObject
-from holdfast.contracts.calls import ToolCall
-from holdfast.contracts.decisions import DEFAULT_ACTOR, DEFAULT_TENANT, Caller
+from holdfast.contracts.calls import DEFAULT_ACTOR, DEFAULT_TENANT, ToolCall
+from holdfast.contracts.decisions import Caller
 from holdfast.contracts.errors import AppError, PolicyRefused
 from holdfast.contracts.transcript import Trust
 from holdfast.policy.rules import Policy

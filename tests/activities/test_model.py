@@ -19,7 +19,7 @@ from holdfast.adapters.base import ModelAdapter
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.adapters.scripted import Reply, ScriptedAdapter, ScriptTurn, call, fail, say, using
 from holdfast.contracts.bounds import MAX_REPLY_BYTES
-from holdfast.contracts.decisions import DEFAULT_TENANT
+from holdfast.contracts.calls import DEFAULT_TENANT
 from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest, Prefix
 from holdfast.contracts.transcript import (

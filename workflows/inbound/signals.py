@@ -214,7 +214,7 @@ class SignalHandler:
         answer = await authorizing.judge(
             JudgeInput(
                 run_id=state.run_id,
-                tenant=state.brief.named_tenant,
+                tenant=state.brief.tenant,
                 execution=state.execution,
                 app=state.agent.app,
                 agent=state.agent.name,
@@ -256,7 +256,7 @@ class SignalHandler:
         answer = await authorizing.judge(
             JudgeInput(
                 run_id=state.run_id,
-                tenant=state.brief.named_tenant,
+                tenant=state.brief.tenant,
                 execution=state.execution,
                 app=state.agent.app,
                 agent=state.agent.name,
