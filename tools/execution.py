@@ -16,7 +16,6 @@ from typing import NamedTuple, Protocol, TypeVar, cast
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_JSON_BYTES, TOO_DEEP_JSON, size
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import NotNow, ToolDenied
-from holdfast.contracts.tools import Risk
 from holdfast.tools.artifacts import ArtifactStore
 from holdfast.tools.context import (
     Admission,
@@ -146,8 +145,7 @@ class WorkerExecutor:
             return
         read = partial(tool.values, invocation.arguments)
         named = str((await read_arguments(invocation, read)).get(scope.argument))
-        writes_none = tool.contract.changes_nothing or tool.contract.risk is Risk.DRAFT_ONLY
-        changes = not (writes_none or invocation.purpose == "undo")
+        changes = not tool.contract.changes_nothing
         own = self._unchanging if changes else self._own
         look = partial(
             _deny_outside_workspace, scope.argument, named, own, self._patience, changes=changes

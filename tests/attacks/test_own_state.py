@@ -9,6 +9,7 @@ from time import process_time
 import pytest
 
 from holdfast import Agent, App, Budget, ResourceScope, Risk, tool
+from holdfast.contracts.calls import Purpose
 from holdfast.contracts.errors import ToolDenied
 from holdfast.settings import Settings
 from holdfast.testing import call
@@ -26,7 +27,8 @@ from tests.tools.sample_tools import secret_of
 
 @tool(risk=Risk.DRAFT_ONLY, scope=ResourceScope(kind="workspace", argument="path"))
 async def sketch(path: str) -> str:
-    """Say how a file would be changed."""
+    """Write how a page would look into its file."""
+    Path(path).write_text("a page", encoding="utf-8")
     return path
 
 
@@ -223,18 +225,26 @@ async def test_no_path_leads_to_what_variables_have_a_process_load(
     await place.run(save, beside, lambda _: None, admitted)
 
 
-async def test_what_writes_no_code_may_name_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("purpose", ["call", "draft", "undo"])
+async def test_no_draft_and_no_undo_writes_what_counts_from_the_next_start_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, purpose: Purpose
 ) -> None:
-    """A draft, and what takes back the effect of a call that was allowed with this very path."""
+    """A draft is made unasked, and writes files like any other; what takes one back does, too."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
-    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"))
-    drafted = an_invocation(arguments={"path": "shop.py"}, purpose="draft")
-    undone = an_invocation(arguments={"path": "shop.py"}, purpose="undo")
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"), policy=policy)
 
-    assert await place.run(sketch, drafted, lambda _: None, admitted) == b'"shop.py"'
-    await place.run(save, undone, lambda _: None, admitted)
+    for path in ("policy.yaml", "shop.py"):
+        asked = an_invocation(arguments={"path": path}, purpose=purpose)
+        with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+            await place.run(sketch, asked, lambda _: None, admitted)
+    beside = an_invocation(arguments={"path": "notes.txt"}, purpose=purpose)
+    await place.run(sketch, beside, lambda _: None, admitted)
+
+    assert {one.name for one in tmp_path.iterdir() if one.is_file()} == {policy.name, "notes.txt"}
+    assert policy.read_text() == "version: 1\n"
 
 
 @pytest.mark.parametrize("name", ["purelib", "scripts"])
