@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from temporalio.exceptions import ApplicationError
 from holdfast.activities.callers import require_app, require_run_caller
 from holdfast.contracts.errors import AppError, HoldfastError
 from holdfast.contracts.journal import Notice
+from holdfast.policy.trust import is_loopback
 from holdfast.tools.egress.allowlists import Origin, parse_origin
 
 
@@ -30,7 +30,7 @@ class Webhook:
     def __post_init__(self) -> None:
         # First where it goes: what can't be read has no scheme either.
         host = self.origin.host
-        if urlsplit(self.url).scheme != "https" and not _is_loopback(host):
+        if urlsplit(self.url).scheme != "https" and not is_loopback(host):
             raise AppError(
                 f"the webhook's address at {self.origin} must begin with https://; http:// is for "
                 "this machine alone"
@@ -108,10 +108,3 @@ class NotificationActivities:
                 non_retryable=error.final,
                 next_retry_delay=None if wait is None else timedelta(seconds=wait),
             ) from None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -33,12 +33,13 @@ def _check_jwks_address(jwks: str) -> str:
     parts = urlsplit(jwks)
     if parts.username is not None or not parts.hostname:
         raise ValueError("the address of the keys needs a host, and no password")
-    if parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname)):
+    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname)):
         return jwks
     raise ValueError("keys are fetched from https://, or from http:// on this machine alone")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its own name: what goes there needs no TLS."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
