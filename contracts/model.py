@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import not_
-from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack
+from typing import Annotated, Literal, Self, TypeAlias, TypedDict, Unpack, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, field_serializer
 
@@ -78,7 +78,7 @@ MAX_PATIENCE_SECONDS = 7 * 24 * 3600.0
 MAX_STOP_SEQUENCES = 4
 """As many as every provider takes that takes any."""
 
-SAMPLING_SETTINGS = (
+SamplingSetting: TypeAlias = Literal[
     "temperature",
     "top_p",
     "top_k",
@@ -86,7 +86,8 @@ SAMPLING_SETTINGS = (
     "stop_sequences",
     "frequency_penalty",
     "presence_penalty",
-)
+]
+SAMPLING_SETTINGS: tuple[SamplingSetting, ...] = get_args(SamplingSetting)
 """How words are drawn; few models take all of it, and an app that asks for more is refused."""
 
 _StopSequence = Annotated[str, Field(max_length=200, pattern=r"\S")]

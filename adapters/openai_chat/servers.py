@@ -8,6 +8,7 @@ from holdfast.adapters.lazy_client import Environment
 from holdfast.adapters.pricing import ModelPrice
 from holdfast.contracts.base import Inbound
 from holdfast.contracts.errors import AppError, FailureKind, ModelNotHere
+from holdfast.contracts.model import SamplingSetting
 from holdfast.contracts.patterns import Pattern
 
 OPENAI_CHAT = "openai-chat"
@@ -27,13 +28,7 @@ Feature: TypeAlias = Literal[
     "stream_usage",
     "max_completion_tokens",  # the newer name of max_tokens
     "prompt_cache_key",
-    "temperature",
-    "top_p",
-    "top_k",
-    "seed",
-    "stop_sequences",
-    "frequency_penalty",
-    "presence_penalty",
+    SamplingSetting,
 ]
 
 _SERVER_NAME = Pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
