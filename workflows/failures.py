@@ -1,6 +1,7 @@
 """What an activity's failure means for the run. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,6 +14,7 @@ from temporalio.exceptions import (
     FailureError,
     RetryState,
     TimeoutType,
+    is_cancelled_exception,
 )
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.workflow import ActivityConfig
@@ -63,6 +65,17 @@ def message(error: FailureError) -> str:
 def build_start_refusal(reason: str) -> ApplicationError:
     """Build the failure of a run that must not begin, and must not be tried again."""
     return ApplicationError(reason, _NOT_BEGUN, type="InvalidInput", non_retryable=True)
+
+
+@contextmanager
+def refuse_start() -> Generator[None]:
+    """Have what fails within refuse the start of this workflow; a cancellation ends it."""
+    try:
+        yield
+    except FailureError as error:
+        if is_cancelled_exception(error):
+            raise
+        raise build_start_refusal(message(error)) from error
 
 
 def is_start_refusal(error: BaseException | None) -> bool:

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from temporalio import workflow
-from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.activities.opening import OpeningActivities
 from holdfast.contracts.control import RetryOf
@@ -117,7 +116,7 @@ async def open_agent(
     it may not begin: nothing has begun then.
     """
     run_id = workflow.info().workflow_id
-    try:
+    with failures.refuse_start():
         return await on_capable_worker(
             FindWorker(run_id=run_id, app=app, agent=name),
             lambda: workflow.execute_local_activity_method(
@@ -134,10 +133,6 @@ async def open_agent(
             ),
             UNTIL_FOUND,
         )
-    except FailureError as error:
-        if is_cancelled_exception(error):
-            raise
-        raise failures.build_start_refusal(failures.message(error)) from error
 
 
 async def _read_earlier_run(given: RunInput, retry_of: RetryOf) -> Carryover:
@@ -153,7 +148,7 @@ async def _read_earlier_run(given: RunInput, retry_of: RetryOf) -> Carryover:
         retry_of=retry_of,
         earlier_actors=given.earlier_actors,
     )
-    try:
+    with failures.refuse_start():
         return await once_there_is_room(
             lambda: workflow.execute_local_activity_method(
                 OpeningActivities.read_earlier_run,
@@ -161,10 +156,6 @@ async def _read_earlier_run(given: RunInput, retry_of: RetryOf) -> Carryover:
                 **options.read_earlier_run(f"what run {retry_of.run_id} left"),
             )
         )
-    except FailureError as error:
-        if is_cancelled_exception(error):
-            raise
-        raise failures.build_start_refusal(failures.message(error)) from error
 
 
 def _build_state(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> RunState:

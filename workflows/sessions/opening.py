@@ -2,7 +2,6 @@
 
 from pydantic import JsonValue
 from temporalio import workflow
-from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from holdfast.activities.sessions.keeping import SessionActivities
 from holdfast.contracts.errors import InvalidInput
@@ -52,7 +51,7 @@ async def _load(given: SessionInput) -> LoadedSession:
     It is a local activity, because any client could say what an ordinary one came to.
     """
     name = workflow.info().workflow_id
-    try:
+    with failures.refuse_start():
         return await once_there_is_room(
             lambda: workflow.execute_local_activity_method(
                 SessionActivities.load_session,
@@ -60,10 +59,6 @@ async def _load(given: SessionInput) -> LoadedSession:
                 **options.load_session(f"how session {name} was left"),
             )
         )
-    except FailureError as error:
-        if is_cancelled_exception(error):
-            raise
-        raise failures.build_start_refusal(failures.message(error)) from error
 
 
 def _build_state(given: SessionInput, agent: AgentSnapshot, info: workflow.Info) -> RunState:
