@@ -17,25 +17,19 @@ from functools import partial
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
-from types import TracebackType
 from typing import NamedTuple, TypeAlias, cast
 
 from pydantic import JsonValue
 
-from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_NEXT_ACTIONS, TOO_DEEP_JSON
-from holdfast.contracts.calls import ErrorType, ToolInvocation
-from holdfast.contracts.errors import (
-    MAX_WORDS_CHARS,
-    ToolCrashed,
-    ToolError,
-    format_short_stack,
-    safe_str,
-)
+from holdfast.contracts.bounds import CLEARING_TIMEOUT, TOO_DEEP_JSON
+from holdfast.contracts.calls import ToolInvocation
+from holdfast.contracts.errors import ToolCrashed
 from holdfast.event_log import log
 from holdfast.tools.context import Admission, ToolContext
 from holdfast.tools.fair_threads import FairThreads, submit
 from holdfast.tools.large_json import has_readable_size
 from holdfast.tools.limits import fail_after, time_limit
+from holdfast.tools.sandbox.messages import ErrorReporter, Raised, Refused
 from holdfast.tools.sharing.readiness import listen, wait_readable
 from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
@@ -88,19 +82,7 @@ class _Done(NamedTuple):
     size: int
 
 
-class _Refused(NamedTuple):
-    type: ErrorType
-    reason: str
-    next_valid_actions: tuple[str, ...]
-
-
-class _Raised(NamedTuple):
-    kind: str
-    message: str
-    stack: str
-
-
-_Message: TypeAlias = _Progress | _Done | _Refused | _Raised
+_Message: TypeAlias = _Progress | _Done | Refused | Raised
 
 
 def warm_up(modules: list[str]) -> None:
@@ -289,10 +271,10 @@ async def _outcome(channel: _Channel, heartbeat: Callable[[JsonValue], None]) ->
                 heartbeat(value)
             case _Done(size):
                 return size
-            case _Refused(kind, reason, actions):
-                raise ToolError(kind, reason, actions)
-            case _Raised(kind, text, stack):
-                raise ToolCrashed(kind, text, stack)
+            case Refused():
+                raise message.error()
+            case Raised():
+                raise ToolCrashed(message.error, message.message, message.stack)
 
 
 def _kill_with_children(pid: int | None) -> None:
@@ -339,38 +321,13 @@ def _serve(sender: Connection, output: Connection, job: Job) -> None:
     with contextlib.suppress(BaseException):
         worker.wait_to_begin()
         late = _end_in_time(job.invocation.limit_time(job.tool.contract.timeout))
-        with _ErrorReporter(worker):
+        with ErrorReporter(worker.send):
             values = job.tool.bind(job.invocation.arguments, context)
             content = job.tool.json(job.tool.function(**values))
             content = content if has_readable_size(content) else TOO_DEEP_JSON
             late.cancel()
             _end_in_time(CLEARING_TIMEOUT.total_seconds())
             worker.send(_Done(len(content)), content)
-
-
-class _ErrorReporter:
-    """Whatever a tool raises in its process is raised again in the worker."""
-
-    def __init__(self, worker: _Worker) -> None:
-        self._worker = worker
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        error: BaseException | None,
-        _: TracebackType | None,
-    ) -> bool:
-        if isinstance(error, ToolError):
-            actions = error.next_valid_actions[:MAX_NEXT_ACTIONS]
-            reason, *others = (one[:MAX_WORDS_CHARS] for one in (error.reason, *actions))
-            self._worker.send(_Refused(error.type, reason, tuple(others)))
-        elif error is not None:
-            stack = format_short_stack(error)
-            words = safe_str(error)[:MAX_WORDS_CHARS]
-            self._worker.send(_Raised(type(error).__name__, words, stack))
-        return True
 
 
 def _end_in_time(seconds: float) -> threading.Timer:

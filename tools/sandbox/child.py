@@ -4,25 +4,17 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Any, NoReturn, cast
 
 from holdfast.contracts.calls import ToolInvocation
-from holdfast.contracts.errors import (
-    MAX_WORDS_CHARS,
-    AnswerLost,
-    HoldfastError,
-    ToolError,
-    format_short_stack,
-    safe_str,
-)
+from holdfast.contracts.errors import AnswerLost, HoldfastError
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.sandbox.messages import (
     EgressRequest,
+    ErrorReporter,
     Job,
     Progress,
-    Raised,
     Ready,
     Refused,
     encode_line,
@@ -91,7 +83,7 @@ def serve(reading: int, writing: int) -> None:
         lambda value: worker.send(Progress(value)),
         worker.ask,
     )
-    with _ErrorReporter(worker):
+    with ErrorReporter(worker.send):
         found = import_object(job.module, job.qualname)
         if not isinstance(found, Tool):
             raise TypeError(f"{job.module}:{job.qualname} is no tool")
@@ -118,25 +110,3 @@ def _refuse_secret(name: str) -> NoReturn:
     raise HoldfastError(
         f"no secret {name!r}: there are none in the sandbox; let a tool outside use it"
     )
-
-
-class _ErrorReporter:
-    """Whatever a tool raises in its process is raised again in the worker."""
-
-    def __init__(self, worker: _Worker) -> None:
-        self._worker = worker
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        error: BaseException | None,
-        _: TracebackType | None,
-    ) -> bool:
-        if isinstance(error, ToolError):
-            self._worker.send(Refused.of(error))
-        elif error is not None:
-            words = safe_str(error)[:MAX_WORDS_CHARS]
-            self._worker.send(Raised(type(error).__name__, words, format_short_stack(error)))
-        return True

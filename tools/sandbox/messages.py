@@ -4,7 +4,9 @@ What the worker and the process in the sandbox say to each other: JSON, one mess
 Plain dataclasses, because every call makes them anew; only the worker has reason to check them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -12,7 +14,7 @@ from pydantic_core import to_json
 
 from holdfast.contracts.bounds import MAX_JSON_BYTES, TOO_DEEP_JSON
 from holdfast.contracts.calls import ErrorType, ToolInvocation
-from holdfast.contracts.errors import MAX_WORDS_CHARS, ToolError
+from holdfast.contracts.errors import MAX_WORDS_CHARS, ToolError, format_short_stack, safe_str
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 
 MAX_ACTIONS = 20
@@ -101,6 +103,28 @@ class EgressResponse:
     answer: HttpAnswer | None = None
     refused: Refused | None = None
     lost: Words | None = None
+
+
+class ErrorReporter:
+    """Whatever a tool raises in its process is raised again in the worker."""
+
+    def __init__(self, send: Callable[[Refused | Raised], None]) -> None:
+        self._send = send
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, ToolError):
+            self._send(Refused.of(error))
+        elif error is not None:
+            words = safe_str(error)[:MAX_WORDS_CHARS]
+            self._send(Raised(type(error).__name__, words, format_short_stack(error)))
+        return True
 
 
 FromSandbox: TypeAlias = Annotated[
