@@ -207,6 +207,12 @@ async def test_no_path_leads_to_what_chooses_the_server(
     [
         ("OPENSSL_CONF", "openssl.cnf", "openssl.cnf"),
         ("LD_LIBRARY_PATH", ":/usr/lib:libs", "libs/libssl.so.3"),
+        ("LD_LIBRARY_PATH", "/usr/lib:my libs", "my libs/libssl.so.3"),
+        ("LD_PRELOAD", "/usr/lib/one.so.1 two.so.1", "two.so.1"),
+        ("LD_AUDIT", "audit.so.1", "audit.so.1"),
+        ("GCONV_PATH", "gconv", "gconv/gconv-modules"),
+        ("HOSTALIASES", "hosts.txt", "hosts.txt"),
+        ("REQUESTS_CA_BUNDLE", "trusted.pem", "trusted.pem"),
         ("XDG_CONFIG_HOME", "xdg", "xdg/temporalio/temporal.toml"),
     ],
 )
