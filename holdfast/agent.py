@@ -15,7 +15,7 @@ from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.tools import HostedTool, ToolContract
 from holdfast.delegation import Handoff, SubAgent
 from holdfast.guardrails.definition import Guardrail
-from holdfast.tools.builtin import run_command
+from holdfast.tools.builtin.commands import run_command
 from holdfast.tools.registry import companions
 from holdfast.tools.schema import output_schema
 from holdfast.tools.tool import Tool

@@ -11,7 +11,7 @@ from holdfast.activities.project import ProjectActivities
 from holdfast.contracts.errors import ToolDenied
 from holdfast.contracts.run import sandbox_queue
 from holdfast.testing import say
-from holdfast.tools.builtin import run_command
+from holdfast.tools import run_command
 from holdfast.tools.redaction import Redactor
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.workspaces import Workspaces

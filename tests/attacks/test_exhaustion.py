@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import tools as builtin
 from holdfast import worker
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolDenied, ToolError, ToolTimeout
 from holdfast.testing import call
-from holdfast.tools import builtin
 from holdfast.tools.artifacts import as_file_name
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox

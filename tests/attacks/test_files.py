@@ -2,8 +2,8 @@
 
 import pytest
 
+from holdfast import tools as builtin
 from holdfast.contracts.errors import ToolError
-from holdfast.tools import builtin
 from tests.attacks.outside import Attack
 
 LINKS = """
@@ -42,7 +42,7 @@ OUTSIDE = {
 
 TRIED = """
 from holdfast.contracts.errors import ToolError
-from holdfast.tools import builtin
+from holdfast import tools as builtin
 
 def said(tool, **arguments):
     try:

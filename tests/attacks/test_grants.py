@@ -6,9 +6,9 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from holdfast import tools as builtin
 from holdfast.contracts.calls import Grant, ToolInvocation
 from holdfast.contracts.errors import ToolCrashed, ToolDenied
-from holdfast.tools import builtin
 from holdfast.tools.egress.exchange import MAX_BODY_BYTES, request
 from holdfast.tools.sandbox.calls import SandboxExecutor
 from holdfast.tools.sandbox.sandbox import Sandbox

@@ -8,11 +8,11 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, Wor
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 
+from holdfast import tools as builtin
 from holdfast.contracts.bounds import MAX_RUN_ID_CHARS
 from holdfast.contracts.patterns import is_run_id
 from holdfast.contracts.run import RunResult
 from holdfast.testing import Reply, ScriptTurn, call, say
-from holdfast.tools import builtin
 from tests.running import Run, Runs
 from tests.sample import lines, scripted, told
 

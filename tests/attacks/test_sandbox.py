@@ -12,9 +12,9 @@ import pytest
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from holdfast import tools as builtin
 from holdfast.contracts.calls import ToolInvocation
 from holdfast.contracts.errors import ToolCrashed
-from holdfast.tools import builtin
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool, import_object

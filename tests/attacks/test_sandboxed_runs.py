@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
 from holdfast import App, worker
+from holdfast import tools as builtin
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.errors import HoldfastError
 from holdfast.testing import call, calls, say
-from holdfast.tools import builtin
 from holdfast.tools.tool import Tool
 from tests.attacks import hostile
 from tests.running import Runs

@@ -8,10 +8,10 @@ from typing import cast
 import pytest
 from pydantic_core import to_json
 
+from holdfast import tools as builtin
 from holdfast.contracts.base import digest
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.tools import Risk, ToolContract
-from holdfast.tools import builtin
 from holdfast.tools.builtin.commands import MAX_TAIL_BYTES, Ended
 from holdfast.tools.builtin.files import MAX_ENTRIES, MAX_PAGE_CHARS, Listing, Page
 from holdfast.tools.builtin.plans import Plan

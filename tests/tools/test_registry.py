@@ -9,7 +9,7 @@ import pytest
 from holdfast import activities
 from holdfast.contracts.errors import AppError
 from holdfast.contracts.tools import Risk
-from holdfast.tools.builtin import ask_user
+from holdfast.tools import ask_user
 from holdfast.tools.context import ToolContext
 from holdfast.tools.registry import RESERVED, ToolRegistry
 from holdfast.tools.tool import Tool, tool

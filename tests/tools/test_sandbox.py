@@ -16,10 +16,10 @@ from time import monotonic
 import pytest
 
 from holdfast import settings
+from holdfast import tools as builtin
 from holdfast.contracts.calls import Grant
 from holdfast.contracts.errors import AppError, HoldfastError, ToolDenied
 from holdfast.contracts.tools import Risk
-from holdfast.tools import builtin
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.execution import WorkerExecutor
 from holdfast.tools.registry import ToolRegistry

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.contracts.errors import NotNow, ToolDenied
-from holdfast.tools.builtin import run_python
+from holdfast.tools import run_python
 from holdfast.tools.execution import OwnFile, execute
 from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.sandbox.sandbox import Sandbox
