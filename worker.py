@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from temporalio.client import Client
 from temporalio.worker import Interceptor, Worker
 
-from holdfast import connection, excepthooks, logs, memory, runner, settings
+from holdfast import connection, excepthooks, logs, runner, settings
 from holdfast.activities.authority.basis import Basis
 from holdfast.activities.authority.keys import Keys
 from holdfast.activities.authority.late_calls import LateCallReader, LateCalls, Ruler
@@ -48,6 +48,7 @@ from holdfast.contracts.texts import escape_invisible
 from holdfast.event_log import log
 from holdfast.event_order import LocalSecondsInterceptor
 from holdfast.guardrails.definition import ResourceClaims
+from holdfast.serving import memory
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.builtin.results import read_result
 from holdfast.tools.egress.client import Egress

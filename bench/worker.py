@@ -84,7 +84,7 @@ def _working(kind: str, client: Client, queue: str) -> AbstractAsyncContextManag
 
         return build_raw_worker(client, queue)
     from bench.app import app
-    from holdfast import memory
+    from holdfast.serving import memory
     from holdfast.worker import run_worker
 
     memory.settle()

@@ -21,7 +21,7 @@ from temporalio.testing import WorkflowEnvironment
 from holdfast import settings
 from holdfast.adapters.base import ProviderAdapter
 from holdfast.dev_server import dev_server
-from holdfast.memory import GC_THRESHOLDS
+from holdfast.serving.memory import GC_THRESHOLDS
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.workflows import options
 from tests.adapters.dialects import DIALECTS, PATIENCE, Dialect

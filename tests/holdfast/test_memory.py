@@ -12,7 +12,7 @@ import resource
 from pathlib import Path
 from threading import Thread
 
-from holdfast import memory
+from holdfast.serving import memory
 
 kept = []
 
