@@ -49,6 +49,7 @@ from holdfast.event_log import log
 from holdfast.event_order import LocalSecondsInterceptor
 from holdfast.guardrails.definition import ResourceClaims
 from holdfast.serving import memory
+from holdfast.serving.slots import LocalActivityCounter, WorkflowSlots, build_tuner
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.builtin.results import read_result
 from holdfast.tools.egress.client import Egress
@@ -147,7 +148,8 @@ async def run_worker(
         look_up_apart(asyncio.get_running_loop())
         warm_up(app.synchronous_modules())
         await stack.enter_async_context(sweep_runs(client, around.archive, task_queue))
-        transcripts = Transcripts(around.runs, cached_transcripts)
+        slots, transcripts = WorkflowSlots(), Transcripts(around.runs, cached_transcripts)
+        inner = TranscriptInterceptor(transcripts), LocalActivityCounter(slots)
         worker = Worker(
             client,
             task_queue=task_queue,
@@ -155,7 +157,8 @@ async def run_worker(
             activities=build_activities(app, found, around, transcripts, has_sandbox=flaw is None),
             workflow_runner=runner.build_runner(client.data_converter),
             workflow_task_executor=runner.build_workflow_threads(),
-            interceptors=build_interceptors(around.redactor, TranscriptInterceptor(transcripts)),
+            interceptors=build_interceptors(around.redactor, *inner),
+            tuner=build_tuner(slots),
             **connection.POLLING,
             graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT,
             max_workflow_task_external_storage_concurrency=1,  # or each payload has a task

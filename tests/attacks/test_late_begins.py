@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from temporalio.api.enums.v1 import PendingActivityState
-from temporalio.client import WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.worker import Worker
 
 from holdfast import Agent, App, Budget, Risk, tool
@@ -97,7 +97,11 @@ async def queued(
 
 
 def one_place(make: Callable[..., Worker]) -> Callable[..., Worker]:
-    return partial(no_decisions(make), max_concurrent_activities=1)
+    return partial(_make_with_one_place, no_decisions(make))
+
+
+def _make_with_one_place(make: Callable[..., Worker], *given: Client, **options: object) -> Worker:
+    return make(*given, **{**options, "max_concurrent_activities": 1, "tuner": None})
 
 
 async def test_what_waited_begins_while_all_holds(skipping_runs: Runs, tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import ClassVar
 
-MAX_TOGETHER = 70
-"""Of the hundred: the others are for what is quick, however many tenants somebody names."""
+MAX_TOGETHER = 60
+"""Of the eighty that runs have which begin: the others are for what is quick, of any tenant."""
 
 
 class TenantQuota:
     """
-    A few of the hundred places in which a worker decides, for what waits there for its turn.
+    A few of the places in which a worker decides, for what waits there for its turn.
 
     Of the tenants that have any each has the same share, and all quotas together have no more than
     there is room for.

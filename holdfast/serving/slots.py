@@ -1,0 +1,162 @@
+"""The places in which a worker has workflow tasks: runs in its memory always find some."""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+
+from temporalio import activity
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    CustomSlotSupplier,
+    ExecuteActivityInput,
+    FixedSizeSlotSupplier,
+    Interceptor,
+    SlotMarkUsedContext,
+    SlotPermit,
+    SlotReleaseContext,
+    SlotReserveContext,
+    WorkerTuner,
+)
+
+MAX_TASKS = 100
+"""Workflow tasks at once, as the SDK has it; and so many activities, and local ones."""
+
+MAX_UNKNOWN = 80
+"""Of these for runs that the worker doesn't have in memory: the others go on whatever comes."""
+
+MAX_REBUILT = 30
+"""
+Of these for runs that wait for no local activity: they begin, or are built anew.
+
+Who asks about a run that is over has it built anew, in a place of its own, each time and one
+behind the other: of eighty at once each waits longer than the server waits for an answer.
+"""
+
+
+class _Permit(SlotPermit):
+    """A place, for a run in memory (*is_known*) or another one."""
+
+    def __init__(self, *, is_known: bool) -> None:
+        self.is_known = is_known
+
+
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    loop: asyncio.AbstractEventLoop
+    permit: asyncio.Future[_Permit]
+
+
+class WorkflowSlots(CustomSlotSupplier):
+    """
+    Places for workflow tasks: a hundred, of which those of runs in memory have a part.
+
+    The SDK has one queue for all that its worker doesn't know: runs that begin, runs that another
+    worker left, and whatever is asked about a run that is over. It says only which of the two
+    queues a place is for. Places are taken and given back in threads of the SDK, too.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._taken = {True: 0, False: 0}
+        self._waiting = {True: deque[_Waiting](), False: deque[_Waiting]()}
+        self._local = 0
+
+    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self._is_free(is_known=ctx.is_sticky):
+                return self._take(is_known=ctx.is_sticky)
+            waiting = _Waiting(loop, loop.create_future())
+            self._waiting[ctx.is_sticky].append(waiting)
+        try:
+            return await waiting.permit
+        except asyncio.CancelledError:
+            if not waiting.permit.cancelled():  # it was given just now
+                self._give_back(waiting.permit.result())
+            with self._lock, suppress(ValueError):
+                self._waiting[ctx.is_sticky].remove(waiting)
+            raise
+
+    def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
+        with self._lock:
+            if self._is_free(is_known=ctx.is_sticky):
+                return self._take(is_known=ctx.is_sticky)
+        return None
+
+    def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
+        """Do nothing: who waits for a task has a place already."""
+
+    def release_slot(self, ctx: SlotReleaseContext) -> None:
+        if isinstance(ctx.permit, _Permit):
+            self._give_back(ctx.permit)
+
+    def count_local(self, more: int) -> None:
+        """Say that so many *more* local activities are under way: their runs build nothing."""
+        with self._lock:
+            self._local += more
+            self._serve()
+
+    def _is_free(self, *, is_known: bool) -> bool:
+        if sum(self._taken.values()) >= MAX_TASKS:
+            return False
+        return is_known or self._taken[False] < min(MAX_UNKNOWN, MAX_REBUILT + self._local)
+
+    def _take(self, *, is_known: bool) -> _Permit:
+        self._taken[is_known] += 1
+        return _Permit(is_known=is_known)
+
+    def _give_back(self, permit: _Permit) -> None:
+        with self._lock:
+            self._taken[permit.is_known] -= 1
+            self._serve()
+
+    def _serve(self) -> None:
+        """Give free places to those that wait: first to runs in memory."""
+        for is_known, waiting in self._waiting.items():
+            while waiting and self._is_free(is_known=is_known):
+                first, permit = waiting.popleft(), self._take(is_known=is_known)
+                first.loop.call_soon_threadsafe(self._give, first, permit)
+
+    def _give(self, waiting: _Waiting, permit: _Permit) -> None:
+        if waiting.permit.cancelled():
+            self._give_back(permit)
+        else:
+            waiting.permit.set_result(permit)
+
+
+class LocalActivityCounter(Interceptor):
+    """Tells the places of a worker how many local activities are under way."""
+
+    def __init__(self, slots: WorkflowSlots) -> None:
+        self._slots = slots
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _Counted(next, self._slots)
+
+
+class _Counted(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, slots: WorkflowSlots) -> None:
+        super().__init__(next)
+        self._slots = slots
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> object:
+        if not activity.info().is_local:
+            return await super().execute_activity(input)
+        self._slots.count_local(1)
+        try:
+            return await super().execute_activity(input)
+        finally:
+            self._slots.count_local(-1)
+
+
+def build_tuner(slots: WorkflowSlots) -> WorkerTuner:
+    """Build what gives a worker its places: those for activities are as many as the SDK has."""
+    others = FixedSizeSlotSupplier(MAX_TASKS)
+    return WorkerTuner.create_composite(
+        workflow_supplier=slots,
+        activity_supplier=others,
+        local_activity_supplier=others,
+        nexus_supplier=others,
+    )
