@@ -19,7 +19,7 @@ from holdfast.run.texts.figures import dollars, duration, moment, pluralize, ren
 def render_arguments(given: JsonObject) -> list[tuple[str, str]]:
     """Show each argument in a line of its own."""
     return [
-        ("", f"{_named(name)} = {escape_invisible(json.dumps(value, ensure_ascii=False))}")
+        ("", f"{_quote(name)} = {escape_invisible(json.dumps(value, ensure_ascii=False))}")
         for name, value in given.items()
     ]
 
@@ -30,7 +30,7 @@ def render_draft(preview: JsonValue) -> list[tuple[str, str]]:
         case None:
             return []
         case dict():
-            lines = (f"{_named(name)} = {render_value(value)}" for name, value in preview.items())
+            lines = (f"{_quote(name)} = {render_value(value)}" for name, value in preview.items())
             return stack_values("draft", lines)
         case str():
             return [("draft", preview)]
@@ -38,7 +38,7 @@ def render_draft(preview: JsonValue) -> list[tuple[str, str]]:
             return [("draft", render_value(preview))]
 
 
-def _named(name: str) -> str:
+def _quote(name: str) -> str:
     """Quote a name that could be taken for one with its value."""
     plain = name.replace("-", "_").isidentifier()
     return name if plain else escape_invisible(json.dumps(name, ensure_ascii=False))
