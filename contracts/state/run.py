@@ -29,6 +29,7 @@ from holdfast.contracts.state.guarding import Guarding, GuardingChange
 from holdfast.contracts.state.oversight import Oversight, OversightChange
 from holdfast.contracts.state.parts import Parts, PartsChange
 from holdfast.contracts.state.phase import Ended, Phase, Stopping, Working
+from holdfast.contracts.state.unheard import UnheardMessage
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.transcript import AssistantTurn, Trust, rate_trust
 
@@ -60,6 +61,7 @@ class RunStateChange(TypedDict, total=False):
     approaches: Approaches
     parts: Parts
     guarding: Guarding
+    unheard: tuple[UnheardMessage, ...]
 
 
 class RunState(Contract):
@@ -77,7 +79,8 @@ class RunState(Contract):
     run changes nothing while `planning`, then only by what is `planned`; how far it is a model
     says in `progress`.
 
-    Its `phase` is how far it is from its end.
+    Its `phase` is how far it is from its end. What came and is `unheard` a new execution hears
+    first; it is nowhere but in what that begins with.
     """
 
     run_id: str
@@ -108,6 +111,7 @@ class RunState(Contract):
     project: ProjectContext | None = None
     phase: Phase = Working()
     session: SessionState | None = Field(default=None, exclude_if=lambda value: value is None)
+    unheard: tuple[UnheardMessage, ...] = Field(default=(), exclude_if=not_)
 
     def with_(self, **changes: Unpack[RunStateChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -110,6 +110,7 @@ class TraceReader:
         elif (carried := decode(arguments, RunState)) is not None:
             trace.is_session = carried.session is not None
             restore_state(trace, carried, read_time(event))
+            self._people.take_unheard(carried.unheard, read_time(event))
 
     def _on_end(self, event: HistoryEvent) -> None:
         status, why, trace = _ENDS[event.event_type], None, self._trace

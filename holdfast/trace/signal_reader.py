@@ -1,7 +1,7 @@
 """Reads what people said to a run, and what became of it."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -34,12 +34,13 @@ from holdfast.contracts.signals import (
     HeldSignal,
     ResolutionSignal,
 )
+from holdfast.contracts.state.unheard import UnheardMessage
 from holdfast.run.delegation.part_ids import find_part, qualify_request
 from holdfast.trace.builder import Readers, TraceBuilder
 from holdfast.trace.payloads import read_time
 from holdfast.trace.requests import EscalatedToGroup, MessageTrace, RequestTrace
 from holdfast.workflows.inbound import messages
-from holdfast.workflows.inbound.inbox import MAX_MESSAGES_PER_EXECUTION
+from holdfast.workflows.inbound.inbox import MAX_MESSAGES_PER_EXECUTION, InboundMessage
 from holdfast.workflows.inbound.messages import digest_sent
 
 
@@ -59,6 +60,14 @@ class SignalReader:
     def _on_signal(self, event: HistoryEvent) -> None:
         sent = event.workflow_execution_signaled_event_attributes
         self._read(event, sent.signal_name, sent.identity, sent.input.payloads)
+
+    def take_unheard(self, carried: Iterable[UnheardMessage], at: datetime) -> None:
+        """Read what came to an execution that the server no longer has, and is heard here."""
+        for number, one in enumerate(map(InboundMessage.from_unheard, carried), 1):
+            said = MessageTrace(
+                key=f"carried.unheard.{number}", signal=one.signal, at=at, identity=""
+            )
+            self._read_message(said, list(one.payloads[:MAX_ARGUMENTS]))
 
     def _on_update(self, event: HistoryEvent) -> None:
         sent = event.workflow_execution_update_accepted_event_attributes.accepted_request

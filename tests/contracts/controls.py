@@ -57,6 +57,7 @@ from holdfast.contracts.signals import MessageOutcome
 from holdfast.contracts.state.answering import Rejection
 from holdfast.contracts.state.late_calls import LateCall, Whole
 from holdfast.contracts.state.phase import Closing, Ended, Stopping, Working
+from holdfast.contracts.state.unheard import UnheardMessage
 from holdfast.contracts.stops import Stop
 from holdfast.contracts.tools import Risk
 from holdfast.contracts.transcript import ItemRange, TranscriptView
@@ -166,6 +167,7 @@ EXAMPLES: tuple[Contract, ...] = (
         model="scripted:it", kind="overloaded", error="529", since=NOW, until=NOW, tries=2
     ),
     CONTROLLED,
+    UnheardMessage.from_bytes("steer", [b'{"text": "stop asking"}']),
     Working(),
     Closing(stop=END, summary=SUMMARY),
     Stopping(stop=END),

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Literal
 
 import pytest
+from pydantic_core import to_json
 from temporalio.client import WorkflowHistory
 
 from holdfast.contracts.approvals import Verdict
@@ -11,6 +12,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.budget import Budget
 from holdfast.contracts.journal import RequestClosed, RequestEscalated
 from holdfast.contracts.sessions.messages import SessionInput
+from holdfast.contracts.state.unheard import UnheardMessage
 from holdfast.contracts.tools import Risk
 from holdfast.run import verdicts
 from holdfast.run.transcript import build_continue_as_new_input
@@ -224,25 +226,36 @@ def test_a_flood_buries_nothing() -> None:
     assert len([said for said in trace.messages if said.accepted is False]) == 2000
 
 
-def going_on() -> tuple[Written, Written]:
-    """A run that waits for two approvals, has one, and is flooded until it continues as new."""
-    before = waiting(count=2)
+def going_on(*, unheard: bool) -> tuple[Written, Written]:
+    """
+    A run that waits for two approvals, has one, and is flooded until it continues as new.
+
+    Where it is *unheard* the other has come by then.
+    """
+    before, other = waiting(count=2), approval()
     decide(before, yes(approver="fred"))
+    if unheard:
+        before.said("approval", other)
 
     state = asked_for(PAY, state=a_state(tools=PAYING.tools))
     state = ruled_upon(state, (to_approve(PAY, count=2),), policy=POLICY)
     state, _ = verdicts.after_verdict(state, an_approval(), yes(approver="fred"), NOW)
-    after = Written(build_continue_as_new_input(state), passed=300)
+    carried = UnheardMessage.from_bytes("approval", [to_json(other)])
+    state = build_continue_as_new_input(state).with_(unheard=(carried,) if unheard else ())
+    after = Written(state, passed=300)
     after.tells(*state.journal)  # it is carried on where nothing has told it before
-    decide(after, yes(approver="gina"))
+    if not unheard:
+        after.said("approval", other)
+    after.judged(yes(approver="gina"))
     after.ruled(allowed(PAY))
     after.runs("pay", a_success(PAY, "paid"))
     return before, after
 
 
-def test_run_that_continues_while_it_waits_is_one_trace() -> None:
+@pytest.mark.parametrize("unheard", [False, True])
+def test_run_that_continues_while_it_waits_is_one_trace(*, unheard: bool) -> None:
     """Requests, approvals and calls go on in the next execution as if there were none."""
-    before, after = going_on()
+    before, after = going_on(unheard=unheard)
     trace = read(before, after)
 
     assert told(trace) == [
@@ -254,9 +267,10 @@ def test_run_that_continues_while_it_waits_is_one_trace() -> None:
     assert watched(before.history, after.history) == list(map(str, lines(trace)))
 
 
-def test_last_execution_alone_knows_what_was_carried() -> None:
+@pytest.mark.parametrize("unheard", [False, True])
+def test_last_execution_alone_knows_what_was_carried(*, unheard: bool) -> None:
     """Where the server no longer has the first execution, what it left stands in the trace."""
-    _, after = going_on()
+    _, after = going_on(unheard=unheard)
     trace = read(after)
 
     assert told(trace) == [

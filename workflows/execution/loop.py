@@ -95,11 +95,15 @@ class StepLoop:
     async def run(self) -> None:
         """Take steps until the run is over, which has its state by now."""
         log_start(self._run.state)
-        await self._inbox.open()
+        if not (unheard := self._run.state.unheard):
+            await self._inbox.open()
         run_context.publish_summary(self._run.state)
         run_context.publish_status(self._run)
         self._start_background_tasks()
         try:
+            if unheard:
+                self._run.state = self._run.state.with_(unheard=())
+                await self._inbox.open(unheard)
             await self._run_steps()
         except (asyncio.CancelledError, FailureError) as error:
             cancelled = is_cancelled_exception(error)
@@ -190,18 +194,17 @@ class StepLoop:
         """
         Go on in a new execution, unless what was heard last leads elsewhere.
 
-        Once it is asked for nothing else happens: were the state too large by now to be sent, the
-        SDK would drop the run's only task without a word. What came while a local activity was
-        under way is heard before that.
+        Nothing else happens then: were the state too large by now to be sent, the SDK would drop
+        the run's only task without a word. What waits by then the new execution hears first.
         """
         if self._run.state.session is not None:
             await archive_conversation(self._run)
         await hear_what_waits(self._run.state.run_id)
-        self._inbox.set_draining()  # ends a timer, too, which behind a marker can't be replayed
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        await self._inbox.leave_backlog()  # ends a timer, which behind a marker can't be replayed
         if isinstance(self._choose_step(), ContinueAsNew):
-            workflow.continue_as_new(build_continue_as_new_input(self._run.state))
-        self._inbox.set_draining(on=False)
+            fresh = build_continue_as_new_input(self._run.state)
+            workflow.continue_as_new(fresh.with_(unheard=self._inbox.backlog))
+        self._inbox.resume()
 
     def _next_step(self, *, advanced: bool = False) -> Step:
         return steps.next_step(

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, cast
 
 from temporalio import workflow
+from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
 from holdfast.contracts.bounds import MAX_JUDGE_BATCH_BYTES, MAX_MESSAGE_BYTES
@@ -17,6 +18,7 @@ from holdfast.contracts.sessions.messages import MessageReceipt
 from holdfast.contracts.signals import (
     MessageOutcome,
 )
+from holdfast.contracts.state.unheard import UnheardMessage, fits_beside_state
 from holdfast.workflows import options
 
 MAX_BATCH_MESSAGES = 200
@@ -40,6 +42,9 @@ HEARD_FIRST = "heard-first"
 GATHERED_ENOUGH = "gathered-enough"
 """The patch by which nothing is gathered where a whole batch waits, nor where a run is over."""
 
+CARRIED_UNHEARD = "carried-unheard"
+"""The patch by which a run that goes on anew leaves to its next execution what waits."""
+
 REFUSAL_WINDOW = timedelta(minutes=1)
 THROTTLE_DELAY = timedelta(seconds=1)
 
@@ -59,6 +64,18 @@ class InboundMessage:
     forward_id: str = ""
     verdict: asyncio.Event | None = None
     forwarding: "asyncio.Task[object] | None" = None
+
+    @classmethod
+    def from_unheard(cls, carried: UnheardMessage) -> "InboundMessage":
+        """Return a signal that came to the execution before this one."""
+        json = {"encoding": b"json/plain"}
+        payloads = (Payload(metadata=json, data=one) for one in carried.content)
+        return cls(carried.signal, tuple(map(RawValue, payloads)))
+
+    def to_unheard(self) -> UnheardMessage:
+        """Return the signal as it came, for the execution after this one."""
+        content = (one.payload.data for one in self.payloads)
+        return UnheardMessage.from_bytes(self.signal, content)
 
     @property
     def size(self) -> int:
@@ -95,6 +112,7 @@ class Inbox:
         self._judged = asyncio.Event()
         self._judging = False
         self._hurrying = False
+        self._leaving = self._paused = False
         self._last = sys.maxsize
         self._asking: list[InboundMessage] = []
         self._owed: tuple[InboundMessage, ...] = ()
@@ -109,8 +127,21 @@ class Inbox:
         """What has come, and nobody has read yet."""
         return tuple(self._waiting)
 
-    async def open(self) -> None:
-        """Begin to judge; a stop or a suspension that came before has taken effect on return."""
+    @property
+    def backlog(self) -> tuple[UnheardMessage, ...]:
+        """The same, as the execution after this one is given it."""
+        return tuple(map(InboundMessage.to_unheard, self._waiting))
+
+    async def open(self, backlog: Sequence[UnheardMessage] = ()) -> None:
+        """
+        Begin to judge, first of all the *backlog* of the execution before.
+
+        A stop or a suspension that came before has taken effect on return.
+        """
+        self._waiting.extendleft(map(InboundMessage.from_unheard, reversed(backlog)))
+        self.taken += len(backlog)
+        while self.heard < len(backlog):
+            await self._judge_batch()
         self._opened.set()
         if self._waiting:
             await workflow.wait_condition(lambda: True)  # everybody else had a turn by then
@@ -129,8 +160,34 @@ class Inbox:
         answered = all(one.disposition is not None for one in self._owed)
         return self.heard >= self._last and answered
 
+    async def leave_backlog(self) -> None:
+        """
+        Gather no more, and wait until nothing is under way: what waits then a new execution hears.
+
+        As long as that has no room there, or an update waits for its answer, it is heard here.
+        """
+        self._hurrying = self._leaving = True
+        await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self._is_still())
+
+    def _is_still(self) -> bool:
+        return self._paused and self._can_leave_backlog()
+
+    def resume(self) -> None:
+        """Hear the backlog here: there is no new execution."""
+        self._hurrying = self._leaving = False
+
+    def _can_leave_backlog(self) -> bool:
+        """
+        Whether what waits may wait for a new execution.
+
+        Not behind a local activity: what came meanwhile nobody would have.
+        """
+        if not self._leaving or self._asking or is_behind_local_activity():
+            return False
+        return fits_beside_state(self.backlog)
+
     def set_draining(self, *, on: bool = True) -> None:
-        """Gather no more: the run ends, or goes on anew, as soon as nothing waits."""
+        """Gather no more: the run ends as soon as nothing waits."""
         self._hurrying = on
 
     async def submit(self, message: InboundMessage) -> None:
@@ -158,12 +215,23 @@ class Inbox:
             while self._waiting and not self._is_over():
                 if self._is_over_refusal_rate() and not self._has_whole_batch():
                     await self._throttle()
-                batch = self._take_batch()
-                more = bool(self._waiting)
-                await self._judge(batch, may_record=not self._hurrying, more=more)
-                self._count(batch)
+                if self._can_leave_backlog() and workflow.patched(CARRIED_UNHEARD):
+                    await self._pause()
+                else:
+                    await self._judge_batch()
         finally:
             self._judging = False
+
+    async def _judge_batch(self) -> None:
+        batch = self._take_batch()
+        more = bool(self._waiting)
+        await self._judge(batch, may_record=not self._hurrying, more=more)
+        self._count(batch)
+
+    async def _pause(self) -> None:
+        self._paused = True
+        await workflow.wait_condition(lambda: not self._can_leave_backlog())
+        self._paused = False
 
     async def _throttle(self) -> None:
         with suppress(TimeoutError):
