@@ -22,6 +22,7 @@ from holdfast.contracts.decisions import (
 )
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
+from holdfast.contracts.tools import Risk
 from holdfast.run import approvals, disagreements, requests, tool_results
 from holdfast.run.delegation.subagents import (
     MAX_PARALLEL_CHILDREN,
@@ -249,6 +250,15 @@ def changes_nothing(state: RunState, call: CallState) -> bool:
     if tool is None or not isinstance(call.ruling, Decided):
         return False
     return tool.changes_nothing and tool.with_risk(call.ruling.risk).changes_nothing
+
+
+def drafts_at_most(state: RunState, call: CallState) -> bool:
+    """Whether a call changes nothing but what it writes down to be looked at."""
+    tool = state.agent.find_tool(call.call.name)
+    if tool is None or not isinstance(call.ruling, Decided):
+        return False
+    both = tool, tool.with_risk(call.ruling.risk)
+    return all(one.changes_nothing or one.risk is Risk.DRAFT_ONLY for one in both)
 
 
 def may_be_broken_off(state: RunState, call: CallState) -> bool:

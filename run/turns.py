@@ -1,6 +1,6 @@
 """What each step leaves behind in the state of a run. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from holdfast.contracts import bounds
@@ -209,11 +209,8 @@ def _select_remaining_releases(
     That of a domain isn't used up by a call that has done nothing, nor by one that only drafted.
     """
     changed = any(
-        (result := found.get(call.call.call_id)) is not None
-        and result.status in tool_results.MAY_HAVE_RUN_STATUSES
-        and call.drafting is None
-        and not tool_calls.changes_nothing(state, call)
-        for call in state.calls
+        call.drafting is None and not tool_calls.drafts_at_most(state, call)
+        for call in _select_begun(state, found)
     )
     over = {call.call.call_id for call in calls if call.result is not None}
     return tuple(
@@ -221,6 +218,28 @@ def _select_remaining_releases(
         for one in state.oversight.releases
         if (one.call_id not in over if one.call_id else not changed)
     )
+
+
+def use_up_reviews_by_drafts(
+    before: RunState, after: RunState, results: Iterable[ToolResult]
+) -> RunState:
+    """Have a draft that was called use the review of a domain up, as in earlier releases."""
+    drafted = any(
+        call.drafting is None and not tool_calls.changes_nothing(before, call)
+        for call in _select_begun(before, {result.call_id: result for result in results})
+    )
+    left = tuple(one for one in after.oversight.releases if one.call_id)
+    if not drafted or left == after.oversight.releases:
+        return after
+    return after.with_oversight(releases=left)
+
+
+def _select_begun(state: RunState, found: Mapping[str, ToolResult]) -> Iterator[CallState]:
+    """Yield the calls of a turn that may have run, by their results."""
+    for call in state.calls:
+        result = found.get(call.call.call_id)
+        if result is not None and result.status in tool_results.MAY_HAVE_RUN_STATUSES:
+            yield call
 
 
 def close_turn_if_complete(state: RunState, now: datetime) -> RunState:

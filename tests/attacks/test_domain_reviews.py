@@ -84,6 +84,35 @@ async def test_a_draft_uses_no_review_up(memory_runs: MemoryRuns, tmp_path: Path
     assert not any(line.startswith("moved") for line in lines(tmp_path / "log"))
 
 
+@tool(risk=Risk.DRAFT_ONLY)
+async def sketch(log: str, text: str) -> str:
+    """Write down how a transfer might look."""
+    note(log, f"sketched {text}")
+    return text
+
+
+async def test_a_draft_that_is_called_uses_no_review_up(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """People read of something harmless, which runs: they read of the transfer behind it, too."""
+    # ES-08
+    log = str(tmp_path / "log")
+    script = [call("sketch", log=log, text="hello"), call("transfer", log=log, amount=500), told]
+    async with memory_runs.working(paying(script, tmp_path, sketch, transfer)):
+        run = await memory_runs.start("it", domain="payments")
+        first = await asked_to_review(run)
+        await run.approve(first.request_id)
+        second = await asked_next(run, first)
+        before = lines(tmp_path / "log")
+        await decided(run, second, "approve")
+        await run.result()
+
+    assert isinstance(second, Review)
+    assert "amount=500" in second.text
+    assert before == ["sketched hello"]
+    assert lines(tmp_path / "log") == ["sketched hello", "moved 500"]
+
+
 @pytest.mark.parametrize("changed", [True, False])
 async def test_what_a_release_adds_is_read(runs: Runs, tmp_path: Path, *, changed: bool) -> None:
     """A call that another release lets say more, after people read of it, is read again."""

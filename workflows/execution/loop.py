@@ -58,6 +58,13 @@ from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.delegation.handoffs import commit_handoff
 from holdfast.workflows.delegation.relaying import report_requests, report_suspensions
 from holdfast.workflows.delegation.subagents import run_beside
+from holdfast.workflows.execution.patches import (
+    DRAFTS_RELEASE_NOTHING,
+    JUDGES_LATER,
+    KNOWN_AS_DECIDED,
+    PARTS_COUNT,
+    choose_state,
+)
 from holdfast.workflows.execution.time_limit import watch_time
 from holdfast.workflows.handing_back import Search
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
@@ -71,15 +78,6 @@ from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancell
 from holdfast.workflows.sessions import steps as session_steps
 from holdfast.workflows.sessions.closing import archive_conversation, archive_session
 from holdfast.workflows.tool_call import run_tool
-
-JUDGES_LATER = "judges-later"
-"""The patch by which no agent judges before a suspended run goes on in a new execution."""
-
-PARTS_COUNT = "parts-count"
-"""The patch by which an execution with a long history ends though it asked no model itself."""
-
-KNOWN_AS_DECIDED = "known-as-decided"
-"""The patch by which what was under way in a reset can be taken back."""
 
 
 class StepLoop:
@@ -329,8 +327,11 @@ class StepLoop:
             else await run_beside(self._run, batch, lambda call: self._run_tool(call, left))
         )
         ran = tuple(result for result in found if not isinstance(result, NotBegun))
-        self._restore_rulings(batch, ran)
-        state = turns.after_tools(self._run.state, ran, workflow.now(), batch)
+        restored = turns.restore_rulings(self._run.state, batch, ran)
+        before = choose_state(KNOWN_AS_DECIDED, restored, self._run.state)
+        state = turns.after_tools(before, ran, workflow.now(), batch)
+        used_up = turns.use_up_reviews_by_drafts(before, state, ran)
+        state = choose_state(DRAFTS_RELEASE_NOTHING, state, used_up)
         state = goals.note_progress(claims.settle(state, batch, ran), batch, ran)
         self._run.state = state = commit_handoff(self._run, state)
         for result in ran:
@@ -345,12 +346,6 @@ class StepLoop:
         self._run.state = tool_calls.invalidate(self._run.state)
         if (stop := self._run.state.stop) is not None:
             await self._run.record("stopped", stop.reason)
-
-    def _restore_rulings(self, batch: tuple[CallState, ...], ran: tuple[ToolResult, ...]) -> None:
-        """Know what ran as what was decided; runs of an earlier release forgot it in a reset."""
-        restored = turns.restore_rulings(self._run.state, batch, ran)
-        if restored is not self._run.state and workflow.patched(KNOWN_AS_DECIDED):
-            self._run.state = restored
 
     async def _end_after_failed_duty(self, ran: tuple[ToolResult, ...]) -> None:
         """Take back what the run did, and end it, where a tool failed that must not fail."""

@@ -1,0 +1,22 @@
+"""What the step loop does otherwise than earlier releases, where runs go on as they began."""
+
+from temporalio import workflow
+
+from holdfast.contracts.state.run import RunState
+
+JUDGES_LATER = "judges-later"
+"""The patch by which no agent judges before a suspended run goes on in a new execution."""
+
+PARTS_COUNT = "parts-count"
+"""The patch by which an execution with a long history ends though it asked no model itself."""
+
+KNOWN_AS_DECIDED = "known-as-decided"
+"""The patch by which what was under way in a reset can be taken back."""
+
+DRAFTS_RELEASE_NOTHING = "drafts-release-nothing"
+"""The patch by which a draft uses no review of a domain up."""
+
+
+def choose_state(patch: str, state: RunState, earlier: RunState) -> RunState:
+    """Return a state as it is by a patch, or as releases before have it, where they differ."""
+    return state if state is earlier or workflow.patched(patch) else earlier
