@@ -1,8 +1,10 @@
 """What pydantic knows of a type and a JSON Schema doesn't say: types that no argument can have."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import cast
 
-from pydantic import Secret, SecretBytes, SecretStr, TypeAdapter
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter
 
 from holdfast.contracts.base import list_core_schemas
 from holdfast.contracts.errors import AppError
@@ -25,6 +27,39 @@ def require_readable_arguments(tool: str, schema: object) -> None:
                 "model writes them, and conditions and guardrails would read asterisks; use a "
                 "str, or ctx.secret() for what nobody may read"
             )
+
+
+@lru_cache(maxsize=1_000)
+def find_variants(kind: type[BaseModel]) -> frozenset[type[object]]:
+    """Return the models and dataclasses of which one or another may stand somewhere in a value."""
+    nodes = list_core_schemas(kind.__pydantic_core_schema__)
+    named = {node["ref"]: node for node in nodes if "ref" in node}
+    found = set[type[object]]()
+    for node in nodes:
+        if node["type"] in {"union", "tagged-union"}:
+            choices = _find_classes(node["choices"], named)
+            found |= choices if len(choices) > 1 else set()
+    return frozenset(found)
+
+
+def _find_classes(part: object, named: Mapping[object, Mapping[str, object]]) -> set[type[object]]:
+    """Return the outermost models and dataclasses of a part of a core schema."""
+    found, looked_up, left = set[type[object]](), set[object](), [part]
+    while left:
+        one = left.pop()
+        if isinstance(one, list | tuple):
+            left.extend(cast("Iterable[object]", one))
+        if not isinstance(one, dict):
+            continue
+        node = cast("Mapping[str, object]", one)
+        if node.get("type") in {"model", "dataclass"}:
+            found.add(cast("type[object]", node["cls"]))
+        elif node.get("type") != "definition-ref":
+            left.extend(node.values())
+        elif (name := node["schema_ref"]) not in looked_up:  # types may be defined by themselves
+            looked_up.add(name)
+            left.append(named[name])
+    return found
 
 
 def _get_serializer(node: Mapping[str, object]) -> object:

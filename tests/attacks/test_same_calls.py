@@ -5,11 +5,12 @@ from datetime import datetime, time
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID, uuid4
 
 import pytest
 from pydantic import BaseModel, Field, JsonValue
+from typing_extensions import TypeAliasType
 
 from holdfast import Risk, Tiers, Tool, tool
 from holdfast.contracts.base import JsonObject
@@ -69,6 +70,58 @@ async def deliver(log: str, parcels: dict[str, Parcel]) -> str:
     raise ConnectionError("the line went dead")
 
 
+class Open(BaseModel):
+    """A valve that is to be open."""
+
+    do: Literal["open"] = "open"
+    valve: str
+
+
+class Close(BaseModel):
+    """A valve that is to be closed."""
+
+    do: Literal["close"] = "close"
+    valve: str
+
+
+@dataclasses.dataclass
+class On:
+    """A lamp that is to be on."""
+
+    lamp: str
+    be: Literal["on"] = "on"
+
+
+@dataclasses.dataclass
+class Off:
+    """A lamp that is to be off."""
+
+    lamp: str
+    be: Literal["off"] = "off"
+
+
+class Step(BaseModel):
+    """One thing that is to be done."""
+
+    what: Annotated[Open | Close, Field(discriminator="do")]
+
+
+Lamps = TypeAliasType("Lamps", "dict[str, On | Off] | list[Lamps]")
+"""Lamps by name, in as many lists of lists as somebody likes."""
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def move(
+    log: str,
+    valve: Open | Close | None = None,
+    steps: list[Step] | None = None,
+    lamps: Lamps | None = None,
+) -> str:
+    """Move valves, and switch lamps."""
+    note(log, f"moved {valve} {steps} {lamps}")
+    return "moved"
+
+
 TEA: JsonObject = {"what": "tea"}
 A, B = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
 
@@ -88,6 +141,8 @@ SAME: list[tuple[Tool, JsonObject, JsonObject]] = [
     (order, {"orders": [TEA]}, {"orders": [TEA]}),
     (order, {"orders": [TEA, {**TEA, "at": 1}]}, {"orders": [TEA, {**TEA, "at": "1"}]}),
     (deliver, {"parcels": {"a": TEA}}, {"parcels": {"a": TEA}}),
+    (move, {"valve": {"valve": "7"}}, {"valve": {"do": "open", "valve": "7"}}),
+    (move, {"lamps": [{"a": {"lamp": "7"}}]}, {"lamps": [{"a": {"lamp": "7", "be": "on"}}]}),
 ]
 
 OTHERS: list[tuple[Tool, JsonObject, JsonObject]] = [
@@ -101,6 +156,26 @@ OTHERS: list[tuple[Tool, JsonObject, JsonObject]] = [
         deliver,
         {"parcels": {"a": {**TEA, "number": A}}},
         {"parcels": {"a": {**TEA, "number": B}}},
+    ),
+    (
+        move,
+        {"valve": {"do": "open", "valve": "7"}},
+        {"valve": {"do": "close", "valve": "7"}},
+    ),
+    (
+        move,
+        {"steps": [{"what": {"do": "open", "valve": "7"}}]},
+        {"steps": [{"what": {"do": "close", "valve": "7"}}]},
+    ),
+    (
+        move,
+        {"lamps": [{"a": {"lamp": "7", "be": "on"}}]},
+        {"lamps": [{"a": {"lamp": "7", "be": "off"}}]},
+    ),
+    (
+        book,
+        {"at": "2026-01-01T12:00:00", "until": "23:30:00Z"},
+        {"at": "2026-01-01T12:00:00", "until": "23:30:00"},
     ),
 ]
 

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from holdfast.contracts.base import JsonObject
-from holdfast.tools.core_schemas import MASKED
+from holdfast.tools.core_schemas import MASKED, find_variants
 from holdfast.tools.values.filling import argument_name
 from holdfast.tools.values.members import MemberOrder
 
@@ -40,9 +40,10 @@ def select_distinctive(parsed: BaseModel, written: JsonObject) -> JsonObject:
     Return what arguments say beyond defaults, the same however they were *written*.
 
     What they don't name says nothing, whatever it was made to be when they were read. Decimals
-    have no zeros at their end, and times no zone.
+    have no zeros at their end, and times no zone. Where a value is of one class or another it says
+    which: that may be all that tells "open" from "close".
     """
-    writer, sparse = _Writer(canonical=True), JsonObject()
+    writer, sparse = _Writer(find_variants(type(parsed)), canonical=True), JsonObject()
     for name, field in type(parsed).model_fields.items():
         if name in parsed.model_fields_set:
             key = field.alias or name
@@ -73,10 +74,14 @@ class _Writer:
     Writes values from the innermost outwards, each once, in both forms at a time.
 
     What a call said of a value stands beside it, as far as its type leaves that to be seen.
-    *canonical* is for what is compared alone, where equal values are written alike.
+    *canonical* is for what is compared alone, where equal values are written alike, and those of
+    *variants* say of which class they are, by a name that no member has.
     """
 
-    def __init__(self, *, canonical: bool = False) -> None:
+    def __init__(
+        self, variants: frozenset[type[object]] = frozenset(), *, canonical: bool = False
+    ) -> None:
+        self._variants = variants
         self._canonical = canonical
         self._order = MemberOrder()
         self._defaults: dict[tuple[type[object], str], JsonValue] = {}
@@ -156,6 +161,8 @@ class _Writer:
 
     def _write_members(self, value: object, members: _Members) -> _Forms:
         full, sparse = JsonObject(), JsonObject()
+        if type(value) in self._variants:
+            sparse[""] = type(value).__qualname__
         for name, member in members.values:
             field = members.known.get(name)
             key = name if field is None else argument_name(name, field)
@@ -205,7 +212,7 @@ def _write_canonical(value: Decimal | datetime | time) -> JsonValue:
             return str(value - _EPOCH)  # in UTC the first and the last year have no room for it
         case time() if (offset := value.utcoffset()) is not None:
             since = datetime.combine(_EPOCH, value) - _EPOCH.replace(tzinfo=value.tzinfo)
-            return str((since - offset) % timedelta(days=1))
+            return f"{(since - offset) % timedelta(days=1)}Z"
         case _:
             return to_jsonable_python(value)
 
