@@ -12,6 +12,7 @@ from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.policy.signatures import (
     find_key_fault,
+    is_same_key,
     parse_jwks,
     parse_strict_json,
     select_public_part,
@@ -39,9 +40,7 @@ def trust(approvers: Path, text: str) -> JsonObject:
     key = _parse_public_key(text)
     with _changing(approvers):
         known = read_keys(approvers)
-        if same := next(
-            (one for one in known if select_public_part(one) == select_public_part(key)), None
-        ):
+        if same := next((one for one in known if is_same_key(one, key)), None):
             raise HoldfastError(f"this key is trusted already, for {same.get('sub')!r}")
         if any(one.get("kid") == key["kid"] for one in known):
             raise HoldfastError(
@@ -52,10 +51,15 @@ def trust(approvers: Path, text: str) -> JsonObject:
 
 
 def revoke(approvers: Path, name: str) -> tuple[JsonObject, ...]:
-    """Remove all keys of a person, or the one with this id, and return what was removed."""
+    """
+    Remove all keys of a person, or the one with this id, and return what was removed.
+
+    What is the same key under another name goes with it.
+    """
     with _changing(approvers):
         known = read_keys(approvers)
-        gone = tuple(key for key in known if name in (key.get("sub"), key.get("kid")))
+        named = [key for key in known if name in (key.get("sub"), key.get("kid"))]
+        gone = tuple(key for key in known if any(is_same_key(key, one) for one in named))
         if not gone:
             people = ", ".join(sorted({str(key.get("sub")) for key in known})) or "nobody"
             raise HoldfastError(

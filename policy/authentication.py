@@ -20,8 +20,8 @@ from holdfast.contracts.errors import OutcomeCode
 from holdfast.policy.signatures import (
     InvalidToken,
     VerifiedToken,
+    is_same_key,
     quote_short,
-    select_public_part,
     thumbprint,
     verify_token,
 )
@@ -247,10 +247,7 @@ def _parse_person(signed: VerifiedToken) -> _Person:
 
 def _find_key_owners(signed: VerifiedToken) -> set[str]:
     """Everybody who is said to own the key: a key of two people proves neither."""
-    mine = select_public_part(signed.key)
-    return {
-        str(key.get("sub", "")) for key in signed.trusted.keys if select_public_part(key) == mine
-    }
+    return {str(key.get("sub", "")) for key in signed.trusted.keys if is_same_key(key, signed.key)}
 
 
 def _describe_errors(error: ValidationError, named: Mapping[str, str | None] | None = None) -> str:

@@ -5,6 +5,7 @@ What is believed here is only what a configured issuer's own key has signed. Eve
 token says about how it wants to be verified is checked against the key, or refused.
 """
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, NoReturn, TypeAlias, cast
@@ -44,6 +45,12 @@ _KINDS: Mapping[str, tuple[str, str | None]] = {
     "PS256": ("RSA", None),
 }
 
+_NUMBERS: Mapping[JsonValue, tuple[str, ...]] = {
+    "OKP": ("x",),
+    "EC": ("x", "y"),
+    "RSA": ("n", "e"),
+}
+_COORDINATE_BYTES = 32
 _PRIVATE = ("d", "k", "p", "q", "dp", "dq", "qi", "oth")
 _MIN_RSA_BITS, _MAX_RSA_BITS = 2_048, 8_192
 _MAX_QUOTE_CHARS = 80
@@ -125,6 +132,8 @@ def find_key_fault(key: JsonObject) -> str | None:
         parse_public_key(key)
     except (JoseError, ValueError, TypeError, KeyError):
         return "can't be read as a JWK"
+    if other := [name for name in _NUMBERS[kind[0]] if not _has_one_spelling(name, key)]:
+        return f"spells {other[0]!r} with other zeros before it than a JWK has (RFC 7518)"
     return None
 
 
@@ -138,6 +147,15 @@ def select_public_part(key: JsonObject) -> JsonObject:
     """Return the part of a public key that makes it this key, and no other."""
     names = ("kty", "crv", "x", "y", "n", "e")
     return {name: key[name] for name in names if name in key}
+
+
+def is_same_key(one: JsonObject, other: JsonObject) -> bool:
+    """
+    Whether two public keys are one, however their numbers are spelled.
+
+    An RSA key is the one with its modulus: what one exponent has signed fits others, too.
+    """
+    return _identify(one) == _identify(other)
 
 
 def thumbprint(key: JsonObject) -> str:
@@ -253,6 +271,32 @@ def _kind(key: JsonObject) -> tuple[JsonValue, JsonValue]:
 def _is_for(key: JsonObject, algorithm: str) -> bool:
     # RFC 9864 gave EdDSA with Ed25519 a name of its own.
     return key["kty"] == "OKP" or (key.get("alg") or algorithm) == algorithm
+
+
+def _has_one_spelling(name: str, key: JsonObject) -> bool:
+    """Whether a number that can be read has as many bytes as it may: all others are spellings."""
+    number = urlsafe_b64decode(str(key[name]).encode())
+    return len(number) == _COORDINATE_BYTES if name in {"x", "y"} else not number.startswith(b"\0")
+
+
+def _identify(key: JsonObject) -> tuple[JsonValue, ...]:
+    match key.get("kty"):
+        case "RSA":
+            return "RSA", _read_number(key.get("n"))
+        case "OKP":
+            return *_kind(key), _read_number(key.get("x"))
+        case _:
+            return *_kind(key), _read_number(key.get("x")), _read_number(key.get("y"))
+
+
+def _read_number(given: JsonValue) -> JsonValue:
+    """Read a number in whatever spelling; what is none stays as it is."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return int.from_bytes(base64.urlsafe_b64decode(f"{given}=="))
+    except ValueError:
+        return given
 
 
 def _count_modulus_bits(key: JsonObject) -> int:

@@ -14,7 +14,7 @@ from holdfast.policy.authentication import Objection, VerifiedApprover, verify
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer, TrustedIssuer
 from holdfast.signing import OwnKey
 from tests.builders import NOW, a_request
-from tests.tokens import a_signer
+from tests.tokens import a_signer, respelled
 
 REFUND = a_request(strength="strong", challenge="c" * 64, max_auth_age=60)
 WORDS = "correct horse"
@@ -228,6 +228,23 @@ def test_one_key_of_several_is_revoked_by_its_id(tmp_path: Path) -> None:
     approvers.revoke(trusted, "k1")
 
     assert [key["kid"] for key in approvers.read_keys(trusted)] == ["k2"]
+
+
+@pytest.mark.parametrize(("algorithm", "name"), [("ES256", "x"), ("RS256", "n"), ("RS256", "e")])
+def test_a_key_is_one_in_all_spellings(tmp_path: Path, algorithm: str, name: str) -> None:
+    """It is trusted for one person, and no name of it is left when it is revoked."""
+    file = tmp_path / "approvers.json"
+    key = a_signer(algorithm, subject="dana").public
+    other = respelled({**key, "kid": "key-2", "sub": "erin"}, name)
+    with pytest.raises(HoldfastError, match=f"spells '{name}' with other zeros"):
+        approvers.trust(file, json.dumps(other))
+    file.write_text(json.dumps({"keys": [other]}), encoding="utf-8")
+    with pytest.raises(HoldfastError, match="trusted already, for 'erin'"):
+        approvers.trust(file, json.dumps(key))
+    file.write_text(json.dumps({"keys": [key, other]}), encoding="utf-8")
+    approvers.revoke(file, "key-1")
+
+    assert approvers.read_keys(file) == ()
 
 
 ALICE = a_signer(subject="alice").public

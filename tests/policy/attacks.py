@@ -18,6 +18,7 @@ from holdfast.policy.trust import TrustedIssuer
 from tests.builders import NOW, a_request
 from tests.tokens import (
     PROVIDER,
+    Signer,
     a_provider,
     a_signer,
     b64,
@@ -25,6 +26,7 @@ from tests.tokens import (
     compact,
     hs256,
     people,
+    respelled,
 )
 
 ALICE = a_signer()
@@ -118,7 +120,19 @@ def two_owners() -> tuple[TrustedIssuer, ...]:
     return (local._replace(keys=both),)
 
 
+def of_two(signer: Signer, other: JsonObject) -> Attack:
+    """What somebody signs with a key that is trusted for bob, too, as this one."""
+    local = people(signer)
+    other = {**other, "kid": "key-2", "sub": "bob"}
+    return Attack(
+        signer.token(claims_about(REFUND)),
+        "the key belongs to 'alice', 'bob'",
+        issuers=(local._replace(keys=(*local.keys, other)),),
+    )
+
+
 RSA = IDP["RS256"]
+ELLIPTIC, MODULAR = a_signer("ES256"), a_signer("RS256")
 FORGED = {
     "signed with another key": Attack(MALLORY.token(claims_about(REFUND)), "the signature is not"),
     "signed by another issuer": Attack(
@@ -212,6 +226,12 @@ FORGED = {
     ),
     "one key for two subjects": Attack(
         token(), "the key belongs to 'alice', 'bob'", issuers=two_owners()
+    ),
+    "a key of two in two spellings": of_two(ELLIPTIC, respelled(ELLIPTIC.public, "x")),
+    "a modulus of two in two spellings": of_two(MODULAR, respelled(MODULAR.public, "n")),
+    "a modulus of two with two exponents": of_two(MODULAR, {**MODULAR.public, "e": "Aw"}),
+    "a key of two, with a number that it has no use for": of_two(
+        ALICE, {**ALICE.public, "y": "AA"}
     ),
     "a key of nobody": Attack(
         token(sub="alice"),

@@ -1,13 +1,21 @@
 """Which keys verify anything, where they come from, and how a token names its own."""
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from pydantic import JsonValue
 
 from holdfast.contracts.base import JsonObject
 from holdfast.policy.authentication import Objection
-from holdfast.policy.signatures import find_key_fault, parse_key_claim
+from holdfast.policy.signatures import (
+    find_key_fault,
+    is_key,
+    is_same_key,
+    parse_key_claim,
+    thumbprint,
+)
 from holdfast.policy.trust import LOCAL_ISSUER, Issuer
 from tests.policy.attacks import ALICE, IDP, REFUND, RSA, checked, token
-from tests.tokens import PROVIDER, b64, claims_about, people
+from tests.tokens import PROVIDER, Signer, a_signer, b64, claims_about, people, respelled
 
 FAULTS = [
     pytest.param({"d": "AAAA"}, "is no public key: it has the secret part 'd'", id="private"),
@@ -46,6 +54,43 @@ def test_short_rsa_keys_are_refused() -> None:
         key = {**RSA.public, "n": b64(((1 << size) - 1).to_bytes(size // 8))}
 
         assert find_key_fault(key) == "has not 2048 to 8192 bits"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name"), [("ES256", "x"), ("ES256", "y"), ("RS256", "n"), ("RS256", "e")]
+)
+@pytest.mark.parametrize("zeros", [1, 3])
+def test_a_key_has_one_spelling(algorithm: str, name: str, zeros: int) -> None:
+    """Zeros before a number make no other key of it, whose thumbprint would be another one."""
+    key = a_signer(algorithm).public
+    other = respelled(key, name, zeros)
+
+    assert find_key_fault(key) is None
+    assert f"spells {name!r} with other zeros" in (find_key_fault(other) or "")
+    assert not is_key(other, thumbprint(other))
+    assert is_same_key(key, other)
+
+
+def test_a_coordinate_keeps_its_zeros() -> None:
+    """One that begins with a zero has no byte less."""
+    keys = (ec.derive_private_key(number, ec.SECP256R1()) for number in range(1, 5_000))
+    short = next(key for key in keys if key.public_key().public_numbers().x < 1 << 248)
+    key = Signer("key-1", "ES256", short).public
+    less = {**key, "x": b64(short.public_key().public_numbers().x.to_bytes(31))}
+
+    assert find_key_fault(key) is None
+    assert "spells 'x'" in (find_key_fault(less) or "")
+    assert is_same_key(key, less)
+
+
+@pytest.mark.parametrize("algorithm", ["EdDSA", "ES256", "RS256"])
+def test_what_cant_be_read_is_no_key_of_somebody(algorithm: str) -> None:
+    """Whatever stands in a file of keys is compared, and is the same as no good one."""
+    key = a_signer(algorithm).public
+    hostile: tuple[JsonValue, ...] = (None, 7, [], {}, "", "A", "ü", "\ud800", [[]])
+
+    for name in ("kty", "crv" if "crv" in key else "n", "x" if "x" in key else "n"):
+        assert not any(is_same_key(key, {**key, name: value}) for value in hostile)
 
 
 def test_points_off_the_curve_are_refused() -> None:
