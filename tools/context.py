@@ -61,17 +61,19 @@ class ToolContext:
     `idempotency_key` is the same for every attempt of this call and for no other call: hand it to
     whatever the tool changes, so that a repeated attempt changes nothing twice. After a reset of
     the workflow another call may have it, if its model gave it the same id: refuse what asks for
-    something else under it. `draft_id` is that of the approved draft which this call commits, or
-    of the one that it takes back. `done` is what was answered that a tool takes back which
-    undoes it; such a tool has a key of its own for that, and another one where it takes back a
-    draft of the same call. `kept` gives the whole of an earlier result to the tool that reads on
-    in it.
+    something else under it. `first_execution_run_id` is the run's and no other's: name by it what
+    is kept for the run. `run_id` is a name that somebody chose, and a later run may have it.
+    `draft_id` is that of the approved draft which this call commits, or of the one that it takes
+    back. `done` is what was answered that a tool takes back which undoes it; such a tool has a key
+    of its own for that, and another one where it takes back a draft of the same call. `kept` gives
+    the whole of an earlier result to the tool that reads on in it.
     """
 
     tenant: str
     actor: str
     agent: str
     run_id: str
+    first_execution_run_id: str
     call_id: str
     idempotency_key: str
     draft_id: str | None
@@ -96,6 +98,7 @@ class ToolContext:
             actor=invocation.actor,
             agent=invocation.agent,
             run_id=invocation.run_id,
+            first_execution_run_id=invocation.first_execution_run_id,
             call_id=invocation.call_id,
             idempotency_key=invocation.idempotency_key,
             draft_id=invocation.draft_id,

@@ -203,8 +203,8 @@ def _files() -> dict[str, Path]:
 
 
 def _report_path(ctx: ToolContext) -> Path:
-    # A run's id is its caller's choice; quoted, it can't leave the folder.
-    return REPORTS / f"{quote(ctx.run_id, safe='')}.md"
+    # A run's id is its caller's choice, and a later run may have it.
+    return REPORTS / f"{ctx.first_execution_run_id}.md"
 
 
 def _save(ctx: ToolContext, text: str) -> str:

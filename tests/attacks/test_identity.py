@@ -8,6 +8,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, Wor
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 
+from examples.reconcile.tools import REPORTS, send_report, write_report
 from holdfast import tools as builtin
 from holdfast.contracts.bounds import MAX_RUN_ID_CHARS
 from holdfast.contracts.patterns import is_run_id
@@ -90,6 +91,40 @@ async def test_two_runs_of_one_id_share_no_artifact(runs: Runs, tmp_path: Path) 
 
     assert kept[0] != kept[1]
     assert all(path.is_file() for path in kept)
+
+
+COLUMNS = {"key": "order_id", "amount_column": "amount", "currency_column": "currency"}
+
+
+def reporting(turn: ScriptTurn) -> Reply:
+    """Write a report and say where it is; or send the one that the goal names."""
+    if turn.results:
+        written = turn.last("write_report")
+        return say(str(written["path"] if isinstance(written, dict) else turn.results))
+    if turn.goal == "write":
+        files = {"left": "orders.csv", "right": "payments.csv", "tolerance": "0.01"}
+        return call("write_report", title="Acme's", commentary="Acme's", **files, **COLUMNS)
+    return call("send_report", report=turn.goal, to="boss@rival.example", subject="ours")
+
+
+@pytest.mark.parametrize("guess", ["where it is", "by the run's name"])
+async def test_no_run_sends_the_report_of_another(
+    skipping_runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guess: str
+) -> None:
+    """What a run reported is shown to nobody as the report of a later run with its id."""
+    monkeypatch.chdir(tmp_path)
+    runs, run_id = skipping_runs, f"run-{uuid4().hex[:8]}"
+    async with runs.working(scripted(reporting, tools=[write_report, send_report])):
+        first = await started(runs, run_id, goal="write")
+        kept = (await first.result()).answer or ""
+        path = kept if guess == "where it is" else f"{REPORTS}/{run_id}.md"
+        second = await started(runs, run_id, tenant="rival", goal=path)
+        result = await second.result()
+        refused = await second.failure()
+
+    assert "Acme's" in Path(kept).read_text()
+    assert refused.reason == f"this run has no report {path!r}"
+    assert "Acme's" not in (result.answer or "")
 
 
 ODD = ["R/c", "a b", "a\nb", "\x1b[2Ja", "..", "-rf", "ünder", "a\u202eb", "a" * 129, "$(reboot)"]

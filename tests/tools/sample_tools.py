@@ -74,6 +74,7 @@ def whoami(ctx: ToolContext, word: str = "") -> dict[str, str | int]:
     """Say what this tool knows of its call."""
     return {
         "run": ctx.run_id,
+        "first": ctx.first_execution_run_id,
         "call": ctx.call_id,
         "tenant": ctx.tenant,
         "actor": ctx.actor,

@@ -97,6 +97,7 @@ async def test_a_result_comes_from_another_process() -> None:
     assert process != os.getpid()
     assert said == {
         "run": "run-1",
+        "first": FIRST,
         "call": "c1",
         "tenant": "acme",
         "actor": "alice",
