@@ -70,7 +70,10 @@ def _check_command(entry: str) -> str:
 
 def _check_host(entry: str) -> str:
     if not is_host_entry(entry):
-        raise ValueError("write a host without https://, as in api.example.com:8443, *.suffix, *")
+        raise ValueError(
+            "write a host without https://, as in api.example.com:8443, *.suffix, *, 192.0.2.1, "
+            "[2001:db8::1]; no IPv4 address as IPv6"
+        )
     return entry
 
 

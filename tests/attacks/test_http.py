@@ -43,19 +43,11 @@ PRIVATE = {
     "metadata of Azure": "http://168.63.129.16/",
     "metadata of Alibaba": "http://100.100.100.200/",
     "private network": "http://10.0.0.7/",
-    "IPv6-mapped loopback": "http://[::ffff:127.0.0.1]/",
-    "IPv6-mapped metadata": "http://[::ffff:a9fe:a9fe]/",
-    "IPv4-compatible loopback": "http://[::7f00:1]/",
-    "NAT64 of loopback": "http://[64:ff9b::7f00:1]/",
-    "NAT64 of a network's own": "http://[64:ff9b:1::808:808]/",
-    "6to4 of loopback": "http://[2002:7f00:1::]/",
-    "Teredo": "http://[2001:0:4136:e378:8000:63bf:807f:fffe]/",
     "unique local": "http://[fc00::1]/",
     "link-local IPv6": "http://[fe80::1]/",
     "multicast": "http://224.0.0.1/",
     "broadcast": "http://255.255.255.255/",
     "nothing": "http://0.0.0.0/",
-    "nothing in IPv6": "http://[::]/",
     "documentation": "http://192.0.2.1/",
 }
 
@@ -69,6 +61,14 @@ DISGUISED = {
     "zero": "http://0/",
     "decimal metadata": "http://2852039166/",
     "decimal with a dot": "http://2130706433./",
+    "IPv6-mapped loopback": "http://[::ffff:127.0.0.1]/",
+    "IPv6-mapped metadata": "http://[::ffff:a9fe:a9fe]/",
+    "IPv4-compatible loopback": "http://[::7f00:1]/",
+    "NAT64 of loopback": "http://[64:ff9b::7f00:1]/",
+    "NAT64 of a network's own": "http://[64:ff9b:1::808:808]/",
+    "6to4 of loopback": "http://[2002:7f00:1::]/",
+    "Teredo": "http://[2001:0:4136:e378:8000:63bf:807f:fffe]/",
+    "nothing in IPv6": "http://[::]/",
 }
 
 UNREADABLE = {
@@ -110,7 +110,7 @@ async def test_asking_a_private_address(url: str) -> None:
 
 @pytest.mark.parametrize("url", DISGUISED.values(), ids=DISGUISED.keys())
 async def test_asking_a_number_in_disguise(url: str) -> None:
-    """A host that some library would read as an address is refused before anybody reads it."""
+    """What stands for another address, to whatever reader, is refused before anybody reads it."""
     net = Net()
 
     assert "a number in disguise" in (await refused(net, url)).reason

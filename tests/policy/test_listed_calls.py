@@ -292,6 +292,38 @@ def test_a_forbidden_host_has_no_other_name(url: JsonValue, rule: str) -> None:
     assert decide(a_call("ask", url=url), ASK, some_facts(), policy).rule == rule
 
 
+@pytest.mark.parametrize(
+    ("host", "rule"),
+    [
+        ("93.184.216.34", "policy:f"),
+        ("93.184.216.34.", "policy:f"),
+        ("1572395042", "policy:f"),
+        ("0x5d.184.216.34", "policy:f"),
+        ("93.12113954", "policy:f"),
+        ("[::ffff:93.184.216.34]", "policy:f"),
+        ("[::FFFF:5db8:d822]", "policy:f"),
+        ("[0:0:0:0:0:ffff:5db8:d822]", "policy:f"),
+        ("[::5db8:d822]", "policy:f"),
+        ("[::ffff:0:5db8:d822]", "policy:f"),
+        ("[64:ff9b::5db8:d822]", "policy:f"),
+        ("[64:ff9b:1::5db8:d822]", "policy:f"),
+        ("[2002:5db8:d822::1]", "policy:f"),
+        ("[2001:0:5db8:d822::1]", "policy:f"),
+        ("93.184.216.35", "policy:all"),
+        ("[::1]", "policy:all"),
+        ("[2606:2800:21f:cb07::1]", "policy:all"),
+    ],
+)
+def test_a_forbidden_address_has_no_other_form(host: str, rule: str) -> None:
+    """A number that stands for another one is on no list, so that whatever forbids denies it."""
+    policy = a_policy(
+        "{id: all, effect: sandbox, match: {tools: [ask], hosts: ['*']}}",
+        "{id: f, effect: forbid, match: {hosts: [93.184.216.34]}}",
+    )
+
+    assert decide(a_call("ask", url=f"http://{host}/"), ASK, some_facts(), policy).rule == rule
+
+
 @pytest.mark.parametrize("effect", ["forbid", "deny", "ask", "draft"])
 def test_only_what_lets_a_call_run_grants(effect: str) -> None:
     """A list in any other rule is about calls that have a command or host of their own."""

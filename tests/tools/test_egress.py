@@ -256,3 +256,20 @@ def test_outside_the_sandbox_nobody_asks_for_a_tool() -> None:
 def test_public_addresses(address: str) -> None:
     """What everybody may reach may be asked, whichever way it is written."""
     assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "::",
+        "::7f00:1",
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "64:ff9b:1::808:808",
+        "2002:7f00:1::",
+        "2001:0:4136:e378:8000:63bf:807f:fffe",
+    ],
+)
+def test_what_leads_inside_by_another_form_isnt_public(address: str) -> None:
+    """A name may have such an address, whoever it belongs to."""
+    assert not is_public(address)

@@ -46,6 +46,26 @@ _SPECIAL_6 = tuple(
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
+_DISGUISES = (
+    _MAPPED,
+    _NAT64,
+    *map(
+        IPv6Network,
+        (
+            "::/96",  # IPv4-compatible
+            "::ffff:0:0:0/96",  # IPv4-translated
+            "64:ff9b:1::/48",  # NAT64 of a network's own
+            "2001::/32",  # Teredo
+            "2002::/16",  # 6to4
+        ),
+    ),
+)
+
+
+def hides_ipv4(address: IPv6Address) -> bool:
+    """Whether it is another form of an IPv4 address, under which no list has that."""
+    return not address.is_loopback and any(address in network for network in _DISGUISES)
+
 
 def is_public(address: str) -> bool:
     """Whether an address is one that anybody in the world may reach."""

@@ -1,11 +1,12 @@
 """Whether a command or a host is on a list: the same words for the policy and for the sandbox."""
 
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv6Address
+from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from holdfast.contracts.patterns import Pattern
+from holdfast.tools.egress.addresses import hides_ipv4
 
 ANY = "*"
 """The entry that lists everything."""
@@ -19,6 +20,9 @@ _NAME = Pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _ENTRY = Pattern(r"(\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::(\d{1,5}))?")
 _BEGINNING = Pattern(r"[hH][tT][tT][pP][sS]?://[A-Za-z0-9._:\[\]-]+(?:[/?#]|$)")
 """Of an address; in other letters of a host Python's reader takes quadratic time."""
+
+_NUMBER = Pattern(r"(.*\.)?([0-9]+|0x[0-9a-f]*)")
+"""A host that readers take for an address, in whatever form; no name ends like that."""
 
 _INVISIBLE = Pattern(r"[\x00-\x20\x7f]")
 
@@ -38,7 +42,8 @@ def parse_origin(address: str) -> Origin | None:
     """
     Return where a request to an address (URL) goes, or null where readers could disagree.
 
-    Only http and https. Names with other than ASCII letters are read in their ASCII form only.
+    Only http and https. Names with other than ASCII letters are read in their ASCII form only,
+    and addresses that are numbers in their usual one: each has one form in which lists have it.
     """
     if _INVISIBLE.found_in(address) or not _BEGINNING.beginning(address):
         return None
@@ -94,8 +99,8 @@ def _parse_entry(entry: str) -> _Entry | None:
     if found is None:
         return None
     _, host, said = found.groups
-    if host.startswith("["):
-        plain = _normalize_host(host[1:-1])
+    if not host.startswith(ANY):
+        plain = _normalize_host(host.strip("[]"))
         if plain is None:
             return None
         host = plain
@@ -115,11 +120,13 @@ def _matches_origin(entry: _Entry, origin: Origin) -> bool:
 
 
 def _normalize_host(host: str) -> str | None:
-    if ":" in host:
-        try:
-            address = IPv6Address(host)
-        except ValueError:
-            return None
-        return None if address.scope_id else str(address)
     name = host.lower().removesuffix(".")
+    try:
+        if ":" in host:
+            address = IPv6Address(host)
+            return None if address.scope_id or hides_ipv4(address) else str(address)
+        if _NUMBER.fits(name):
+            return str(IPv4Address(name))
+    except ValueError:
+        return None
     return name if _NAME.fits(name) else None

@@ -1,6 +1,5 @@
 """Reading an address so that what is checked is what is asked: one reader, no second opinion."""
 
-from ipaddress import AddressValueError, IPv4Address
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -12,7 +11,6 @@ MAX_LABEL_CHARS = 63
 MAX_HOST_CHARS = 253
 
 _READABLE = Pattern(r"[^\x00-\x20\x7f\\]+")
-_NUMERIC = Pattern(r"[0-9]+|0x[0-9a-f]*")
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 
 
@@ -47,23 +45,15 @@ def target(address: str) -> Target:
     """Read an address. Raises ToolError where servers, libraries and people might disagree."""
     origin = parse_origin(address) if _READABLE.fits(address) else None
     if origin is None:
-        raise _unreadable(address, "it is no plain http:// or https:// address")
+        raise _unreadable(
+            address, "it is no plain http:// or https:// address, or a number in disguise"
+        )
     labels = origin.host.split(".")
     if len(origin.host) > MAX_HOST_CHARS or max(map(len, labels)) > MAX_LABEL_CHARS:
         raise _unreadable(address, "its host is too long")
-    if _NUMERIC.fits(labels[-1]) and not _is_ipv4(origin.host):
-        raise _unreadable(address, "its host is a number in disguise")
     parts = urlsplit(address)
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     return Target(parts.scheme, origin, quote(path, safe=_VISIBLE))
-
-
-def _is_ipv4(host: str) -> bool:
-    try:
-        IPv4Address(host)
-    except AddressValueError:
-        return False
-    return True
 
 
 def _unreadable(address: str, reason: str) -> ToolError:
@@ -73,5 +63,6 @@ def _unreadable(address: str, reason: str) -> ToolError:
         (
             "write it as https://host/path, without user, password, spaces or control characters",
             "write a name with other letters than a-z in its ASCII form (xn--...)",
+            "write a number as 192.0.2.1 or [2001:db8::1], and no IPv4 one as IPv6",
         ),
     )
