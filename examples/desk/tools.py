@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from hashlib import sha256
 from pathlib import Path
 
 from examples.support.tools import OrderId
@@ -46,6 +47,7 @@ def _send(order_id: int, key: str) -> str:
     """Write a parcel down under the key of its call, so that it is sent once."""
     folder = find_parcels()
     folder.mkdir(parents=True, exist_ok=True)
-    number = f"P-{order_id}-{key[:6]}"
+    # Of the whole key: all calls of a run, and of runs of the same hours, have its beginning.
+    number = f"P-{order_id}-{sha256(key.encode()).hexdigest()[:16]}"
     (folder / f"{number}.json").write_text(json.dumps({"order": order_id, "parcel": number}))
     return number

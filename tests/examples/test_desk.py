@@ -1,14 +1,19 @@
 """The support desk: four agents, two people, one refund, one parcel."""
 
+from collections.abc import Awaitable
 from decimal import Decimal
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from examples.desk.app import app
+from examples.desk.tools import find_parcels, send_parcel
 from examples.support import refunds
 from examples.support.tools import kept
+from holdfast import ToolContext
 from holdfast.contracts.approvals import ApprovalRequest
+from holdfast.contracts.calls import ToolInvocation
 from tests.examples.approvers import trusted
 from tests.examples.demos import play
 from tests.memory.runs import MemoryRuns
@@ -71,6 +76,42 @@ async def test_each_agent_does_its_own_part(
     assert parts == ["1-researcher", "2-researcher", "3-shipping"]
     assert result.answer is not None
     assert "is on its way. There was no refund: rejected by farid: no photo" in result.answer
+
+
+SAME_MOMENT = ("01a22be2-c1f6-7d0f-9538-39845dd270fb", "01a22be2-c1f7-7b6e-8d1c-0f4a9e2b7c55")
+"""The first executions of two runs, as a server names them that start side by side."""
+
+
+async def sent(invocation: ToolInvocation) -> str:
+    context = ToolContext.of(invocation, lambda _: "", lambda _: None)
+    return await cast("Awaitable[str]", send_parcel(1044, context))
+
+
+async def test_each_approved_parcel_is_sent_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every call has a parcel of its own, of one order and one run too; a further attempt none."""
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
+    called = [
+        ToolInvocation(
+            run_id="run-1",
+            first_execution_run_id=first,
+            call_id=call_id,
+            agent="shipping",
+            tenant="",
+            actor="",
+            arguments={"order_id": 1044},
+        )
+        for first in SAME_MOMENT
+        for call_id in ("call_1_1", "call_1_2")
+    ]
+
+    numbers = [await sent(one) for one in called]
+    again = [await sent(one) for one in called]
+
+    assert again == numbers
+    assert sorted(path.stem for path in find_parcels().iterdir()) == sorted(set(numbers))
+    assert len(set(numbers)) == len(called)
 
 
 async def test_the_desk_talks(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
