@@ -1,4 +1,4 @@
-"""The places in which a worker has workflow tasks: runs in its memory always find some."""
+"""The places in which a worker has workflow tasks: runs in its memory find some, and others do."""
 
 import asyncio
 from collections import deque
@@ -23,8 +23,8 @@ from temporalio.worker import (
 MAX_TASKS = 100
 """Workflow tasks at once, as the SDK has it; and so many activities, and local ones."""
 
-MAX_UNKNOWN = 80
-"""Of these for runs that the worker doesn't have in memory: the others go on whatever comes."""
+MAX_OF_A_KIND = 80
+"""Of these for runs that the worker has in memory, or for others: neither takes all of them."""
 
 MAX_REBUILT = 30
 """
@@ -99,9 +99,8 @@ class WorkflowSlots(CustomSlotSupplier):
             self._serve()
 
     def _is_free(self, *, is_known: bool) -> bool:
-        if sum(self._taken.values()) >= MAX_TASKS:
-            return False
-        return is_known or self._taken[False] < min(MAX_UNKNOWN, MAX_REBUILT + self._local)
+        most = MAX_OF_A_KIND if is_known else min(MAX_OF_A_KIND, MAX_REBUILT + self._local)
+        return self._taken[is_known] < most and sum(self._taken.values()) < MAX_TASKS
 
     def _take(self, *, is_known: bool) -> _Permit:
         self._taken[is_known] += 1

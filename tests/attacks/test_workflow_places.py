@@ -10,7 +10,7 @@ from holdfast.guardrails import (
     guardrail,
     passed,
 )
-from holdfast.serving.slots import MAX_TASKS, MAX_UNKNOWN
+from holdfast.serving.slots import MAX_OF_A_KIND, MAX_TASKS
 from holdfast.testing import call, say
 from holdfast.tools import ask_user
 from tests.running import Runs
@@ -38,7 +38,7 @@ async def test_runs_in_memory_go_on_however_many_others_begin(runs: Runs) -> Non
         known = await runs.start("asks")
         (question,) = await known.asked()
         others = [await runs.start("waits") for _ in range(MAX_TASKS + 10)]
-        while looking < MAX_UNKNOWN:
+        while looking < MAX_OF_A_KIND:
             await known.pause()
         for _ in range(50):  # until no more of them would begin
             await known.pause()
@@ -49,5 +49,5 @@ async def test_runs_in_memory_go_on_however_many_others_begin(runs: Runs) -> Non
         answers = {(await one.result()).answer for one in others}
 
     assert answer == "thanks"
-    assert 0 < held <= MAX_UNKNOWN
+    assert 0 < held <= MAX_OF_A_KIND
     assert answers == {"done"}

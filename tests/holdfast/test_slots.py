@@ -8,7 +8,7 @@ import pytest
 from temporalio.common import WorkerDeploymentVersion
 from temporalio.worker import SlotPermit, SlotReleaseContext
 
-from holdfast.serving.slots import MAX_REBUILT, MAX_TASKS, MAX_UNKNOWN, WorkflowSlots
+from holdfast.serving.slots import MAX_OF_A_KIND, MAX_REBUILT, MAX_TASKS, WorkflowSlots
 
 
 @dataclass
@@ -44,7 +44,7 @@ async def settle() -> None:
 
 @pytest.mark.parametrize(
     ("local", "most"),
-    [(0, MAX_REBUILT), (7, MAX_REBUILT + 7), (MAX_TASKS, MAX_UNKNOWN)],
+    [(0, MAX_REBUILT), (7, MAX_REBUILT + 7), (MAX_TASKS, MAX_OF_A_KIND)],
 )
 def test_who_is_not_in_memory_has_a_part_of_the_places(local: int, most: int) -> None:
     """As many more as runs wait for local activities; the others are left to runs in memory."""
@@ -54,6 +54,14 @@ def test_who_is_not_in_memory_has_a_part_of_the_places(local: int, most: int) ->
     assert len(take_all(slots, UNKNOWN)) == most
     assert len(take_all(slots, KNOWN)) == MAX_TASKS - most
     assert slots.try_reserve_slot(KNOWN) is None
+
+
+def test_runs_in_memory_leave_some_to_others() -> None:
+    """However long each of them waits for what it does itself."""
+    slots = WorkflowSlots()
+
+    assert len(take_all(slots, KNOWN)) == MAX_OF_A_KIND
+    assert len(take_all(slots, UNKNOWN)) == MAX_TASKS - MAX_OF_A_KIND
 
 
 async def test_who_waits_has_the_place_that_is_given_back() -> None:
@@ -111,7 +119,10 @@ async def test_places_are_given_back_in_threads_of_the_sdk() -> None:
     """Nothing is lost by that, however many do so at once."""
     slots = WorkflowSlots()
     permits = [*take_all(slots, UNKNOWN), *take_all(slots, KNOWN)]
-    waiting = [asyncio.create_task(slots.reserve_slot(KNOWN)) for _ in permits]
+    waiting = [
+        asyncio.create_task(slots.reserve_slot(KNOWN if number < MAX_OF_A_KIND else UNKNOWN))
+        for number in range(MAX_TASKS)
+    ]
     await settle()
 
     back = [asyncio.to_thread(release, slots, permit) for permit in permits]

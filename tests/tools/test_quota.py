@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 
-from holdfast.serving.slots import MAX_UNKNOWN
+from holdfast.serving.slots import MAX_OF_A_KIND
 from holdfast.tools.sharing.quota import MAX_TOGETHER, TenantQuota
 
 
@@ -32,4 +32,4 @@ def test_however_many_tenants_are_named_some_places_are_left() -> None:
     with rulings.take("another") as free:
         assert free
 
-    assert taken == MAX_TOGETHER < MAX_UNKNOWN
+    assert taken == MAX_TOGETHER < MAX_OF_A_KIND
