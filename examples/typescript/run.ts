@@ -1,5 +1,7 @@
 /** What `holdfast.client` does, in TypeScript: a plain Temporal client and JSON, nothing of ours. */
 
+import { randomUUID } from "node:crypto";
+
 import { Client, Connection, WorkflowNotFoundError } from "@temporalio/client";
 
 const QUEUE = process.env.HOLDFAST_TASK_QUEUE ?? "holdfast";
@@ -115,7 +117,7 @@ export const stop = (client: Client, id: string, reason: string) =>
 
 /** Say something in a session, which opens if it isn't open, and wait for the answer. */
 export async function say(client: Client, id: string, agent: string, text: string) {
-  const message_id = `m-${Date.now()}`;
+  const message_id = randomUUID(); // by the clock, what two say in one moment would be said once
   const session = await client.workflow.signalWithStart("AgentSession", {
     args: [{ agent, actor: "web" }],
     signal: "message",

@@ -26,6 +26,12 @@ pytestmark = pytest.mark.usefixtures("command_line")
 FOLDER = ROOT / "examples" / "typescript"
 WORDS = " ".join(f"word{number}." for number in range(200))
 
+STOPPED = """
+const { now } = Date;
+Date.now = () => (new Error().stack.split("\\n")[2].includes("run.js") ? 0 : now());
+"""
+"""Stops the clock that the program itself looks at; its packages have theirs."""
+
 SCRIPTS = {
     "sender": [call("send", log="/dev/null", text="hello"), told],
     "brief": [say("Hello.")],
@@ -143,3 +149,19 @@ async def test_something_is_said_in_a_session(client: Client, name: str, example
         await client.get_workflow_handle(name).result()
 
     assert (said["status"], said["answer"]) == ("completed", "Hello.")
+
+
+async def test_what_is_said_in_one_moment_is_heard_each(
+    client: Client, name: str, example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two programs whose clocks say the same are taken for no repetition of each other."""
+    stopped = tmp_path / "stopped.js"
+    stopped.write_text(STOPPED)
+    monkeypatch.setenv("NODE_OPTIONS", f"--require {stopped}")
+    async with worker.run_worker(client, APP):
+        await example.run("say", name, "brief", "Hi")
+        await example.run("say", name, "brief", "Hi again")
+        await Holdfast(client).session(name, agent="brief").close()
+        totals: JsonObject = await client.get_workflow_handle(name).result()
+
+    assert totals["messages"] == 2
