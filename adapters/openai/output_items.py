@@ -62,6 +62,12 @@ class _Message(Contract):
     content: tuple[JsonObject, ...]
 
 
+class _Item(Contract):
+    """What every item has: one of another kind than a text has no meaning, and can't go back."""
+
+    type: str
+
+
 class _CallFields(Contract):
     """What is needed of a call."""
 
@@ -85,11 +91,11 @@ def pieces(items: tuple[JsonObject, ...], *, whole: bool) -> Iterator[Piece]:
     """
     Read the items of a response, which is *whole* unless something cut it short.
 
-    Calls that may have been cut are left out. Raises pydantic's ValidationError for a message or
-    call that is none.
+    Calls that may have been cut are left out. Raises pydantic's ValidationError for an item, a
+    message or call that is none.
     """
     for item in items:
-        kind = _type(item)
+        kind = _Item.model_validate(item).type
         if kind == "message":
             yield _message(item)
         elif kind == "reasoning":

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from holdfast.adapters.openai import OpenAIAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import MalformedCall, ToolCall
+from holdfast.contracts.errors import ModelUnavailable
 from holdfast.contracts.model import ModelReply
 from holdfast.contracts.transcript import PartKind
 from tests.adapters.provider_server import ProviderServer
@@ -45,6 +46,17 @@ async def test_text_is_the_answer(provider: ProviderServer) -> None:
 def test_a_text_that_is_null_says_nothing() -> None:
     """Some servers send every field; a null is no word."""
     assert read(said({"type": "output_text", "text": None})).text == ""
+
+
+@pytest.mark.parametrize("kind", [[], {}, ["function_call"], 1, None])
+def test_an_item_of_no_kind_makes_a_reply_unreadable(kind: JsonValue) -> None:
+    """Nobody can send it back; what the reply used is known, as of any that can't be read."""
+    with pytest.raises(ModelUnavailable) as raised:
+        read({"type": kind, "id": "odd"}, message("hello"))
+
+    assert raised.value.kind == "unreadable"
+    assert raised.value.usage is not None
+    assert raised.value.usage.total_tokens > 0
 
 
 def test_plain_words_and_calls_need_no_parts() -> None:
