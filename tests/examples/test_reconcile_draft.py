@@ -55,13 +55,13 @@ async def written(commentary: str) -> str:
     return (await cast("Awaitable[Report]", report)).path
 
 
-async def drafted(report: str) -> Drafted:
-    draft = draft_report(report, TO, "Reconciliation", context("draft"))
+async def drafted(report: str, to: str = TO) -> Drafted:
+    draft = draft_report(report, to, "Reconciliation", context("draft"))
     return await cast("Awaitable[Drafted]", draft)
 
 
-async def sent(report: str, draft_id: str | None) -> Sent:
-    send = send_report(report, TO, "Reconciliation", context(draft_id=draft_id))
+async def sent(report: str, draft_id: str | None, to: str = TO) -> Sent:
+    send = send_report(report, to, "Reconciliation", context(draft_id=draft_id))
     return await cast("Awaitable[Sent]", send)
 
 
@@ -97,6 +97,19 @@ async def test_what_was_drafted_is_sent_once() -> None:
 
     assert first == again
     assert first.body_sha256 == draft.body_sha256
+    assert len(lines(".holdfast/outbox.jsonl")) == 1
+
+
+async def test_another_message_under_a_key_is_told_as_not_sent() -> None:
+    """After a reset a call may have an earlier one's key: nobody hears that it was sent."""
+    report = await written("As it is.")
+    await drafted(report)
+    await sent(report, f"{FIRST}/call_5_1/draft")
+    await drafted(report, "audit@example.com")
+
+    with pytest.raises(ToolError, match="another message was sent under this key"):
+        await sent(report, f"{FIRST}/call_5_1/draft", "audit@example.com")
+
     assert len(lines(".holdfast/outbox.jsonl")) == 1
 
 
