@@ -29,6 +29,7 @@ from holdfast.contracts.journal import (
     RequestEscalated,
     RequestOpened,
 )
+from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.signals import (
     AnswerSignal,
     ApprovalSignal,
@@ -41,6 +42,9 @@ _MAX_NAME_CHARS = 60
 
 _MAX_FLAWS = 1000
 """Flaws of an input of which some are told: pydantic describes all of them or none."""
+
+_PLACE = Pattern(r"\{([A-Za-z]+\})")
+"""Where Temporal's UI writes something of the run, as its id, before it reads Markdown."""
 
 _PROVIDER_TIMER = "asks again then: "
 
@@ -223,14 +227,19 @@ def find_provider_wait(timer_line: str) -> str | None:
 
 
 def render_code(text: str) -> str:
-    """Write a text as code in Markdown, out of which it doesn't come."""
-    inside = text.replace("`", "'")
-    return f"`{inside}`"
+    """
+    Write a text as code in Markdown, out of which it doesn't come.
+
+    Escaped it would still be a link where it is an address: readers that make links of bare ones
+    do so once escapes are gone, though never in code.
+    """
+    inside = _PLACE.sub(lambda found: f"{{ {found.groups[1]}", text.replace("`", "'"))
+    return f"`{inside or ' '}`"
 
 
-def escape_markdown(text: str, limit: int = 500) -> str:
-    """Write a text on one line of Markdown, in which nothing of it is markup."""
-    return "".join(f"\\{one}" if one in "\\`*[]<>" else one for one in shorten(text, limit))
+def quote_words(text: str, limit: int = 500) -> str:
+    """Write words of others on one line of Markdown, in which nothing of them is markup."""
+    return render_code(shorten(text, limit))
 
 
 def _say_flaw(entry: ErrorDetails) -> str:

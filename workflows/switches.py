@@ -18,7 +18,7 @@ from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import SWITCHES_WORKFLOW_TYPE, SwitchState
 from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 from holdfast.policy.switches import Switchboard, parse_state
-from holdfast.run.summaries import escape_markdown, render_code
+from holdfast.run.summaries import quote_words, render_code
 from holdfast.workflows import failures
 
 
@@ -92,9 +92,9 @@ def render_details(state: SwitchState) -> str:
 
 @lru_cache(maxsize=4 * MAX_SHOWN_SWITCHES)
 def _line(kind: str, name: str, by: str, reason: str, at: datetime) -> str:
-    why = f": {escape_markdown(reason, MAX_SHOWN_REASON_CHARS)}" if reason else ""
+    why = f": {quote_words(reason, MAX_SHOWN_REASON_CHARS)}" if reason else ""
     what = render_code(shorten(name))
-    who = escape_markdown(by, MAX_LINE_CHARS)
+    who = quote_words(by, MAX_LINE_CHARS)
     return f"- {kind} {what}: off since {at:%Y-%m-%d %H:%M:%S} UTC by {who}{why}"
 
 

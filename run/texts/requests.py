@@ -15,7 +15,7 @@ from holdfast.contracts.approvals import (
 from holdfast.contracts.guardrails import WITHHELD
 from holdfast.contracts.patterns import Pattern
 from holdfast.contracts.texts import MAX_LINE_CHARS, escape_invisible, one_line, shorten
-from holdfast.run.summaries import escape_markdown, render_code
+from holdfast.run.summaries import quote_words, render_code
 from holdfast.run.texts.details import (
     describe_conditions,
     describe_grant,
@@ -120,7 +120,7 @@ def run_details(summary: str, requests: tuple[Request, ...], *, regulated: bool 
     Of a *regulated* one no request is quoted. Of very many the first are shown: it is written anew
     whenever that changes.
     """
-    shown = escape_markdown(summary)
+    shown = quote_words(summary)
     if not requests:
         return shown
     lines = [
@@ -176,7 +176,7 @@ class _ApprovalText:
 
     @property
     def markdown(self) -> str:
-        reason = escape_markdown(self.request.reason)
+        reason = quote_words(self.request.reason)
         return f"approve {render_code(self.request.action)}? {reason} ({self.request.risk})."
 
     @property
@@ -227,8 +227,8 @@ class _ReviewText:
     def markdown(self) -> str:
         request = self.request
         return (
-            f"approve {escape_markdown(subject_line(request.subject))}? "
-            f"{escape_markdown(request.reason)}: {escape_markdown(request.text)}."
+            f"approve {quote_words(subject_line(request.subject))}? "
+            f"{quote_words(request.reason)}: {quote_words(request.text)}."
         )
 
     @property
@@ -273,7 +273,7 @@ class _QuestionText:
 
     @property
     def markdown(self) -> str:
-        return escape_markdown(self.request.question)
+        return quote_words(self.request.question)
 
     @property
     def wait(self) -> str:
@@ -311,7 +311,7 @@ class _EscalationText:
 
     @property
     def markdown(self) -> str:
-        return f"{escape_markdown(f'{self.request.reason}; {self.request.detail}', 1_000)}."
+        return f"{quote_words(f'{self.request.reason}; {self.request.detail}', 1_000)}."
 
     @property
     def wait(self) -> str:

@@ -1,14 +1,18 @@
 """One line of plain words for whatever an auditor sees."""
 
+import string
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from pydantic import JsonValue
 
 from holdfast.contracts.approvals import Proof, Request, Verdict
 from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.decisions import Ruling
 from holdfast.contracts.signals import Message
+from holdfast.contracts.switches import Switch, SwitchState
 from holdfast.contracts.texts import MAX_LINE_CHARS, shorten
 from holdfast.run.summaries import (
     MAX_SUMMARY_CHARS,
@@ -22,6 +26,7 @@ from holdfast.run.summaries import (
     verdicts_line,
 )
 from holdfast.run.texts.requests import escalation_line, request_line, requests_line, run_details
+from holdfast.workflows.switches import render_details
 from tests.builders import (
     NOW,
     a_call,
@@ -172,11 +177,11 @@ def test_nobody_writes_another_verdict_into_a_name() -> None:
 def test_what_a_run_waits_for_is_shown_with_what_a_person_needs() -> None:
     """Current details name the request, the action, the reason, the risk and the time left."""
     assert run_details(WHAT, (a_request(), a_question("req-2"), an_escalation("req-3"))) == (
-        "it: mend it\n\n**Waits for a person**\n\n"
-        '- `req-1`: approve `send(text="hi")`? it reaches other people (communication). '
+        "`it: mend it`\n\n**Waits for a person**\n\n"
+        '- `req-1`: approve `send(text="hi")`? `it reaches other people` (communication). '
         "Until 2026-03-01 13:00 UTC.\n"
-        "- `req-2`: Which one? Until 2026-03-01 13:00 UTC.\n"
-        "- `req-3`: max_consecutive_failures (2) reached; 2 calls failed in a row. "
+        "- `req-2`: `Which one?` Until 2026-03-01 13:00 UTC.\n"
+        "- `req-3`: `max_consecutive_failures (2) reached; 2 calls failed in a row`. "
         "Until 2026-03-01 13:00 UTC."
     )
 
@@ -195,9 +200,9 @@ def test_a_review_says_what_is_reviewed_and_why() -> None:
         "req-1 · review of guardrail:house_style:abababababababab: first of all"
     )
     assert run_details(WHAT, (guarded,)) == (
-        "it: mend it\n\n**Waits for a person**\n\n"
-        "- `req-1`: approve guardrail:house_style:abababababababab? "
-        "first of all: Dear Sir. Until 2026-03-01 13:00 UTC."
+        "`it: mend it`\n\n**Waits for a person**\n\n"
+        "- `req-1`: approve `guardrail:house_style:abababababababab`? "
+        "`first of all`: `Dear Sir`. Until 2026-03-01 13:00 UTC."
     )
     assert escalation_line(a_review(escalate_to=("leads",))) == (
         "req-1 · domain:payments: now leads may decide too"
@@ -215,8 +220,8 @@ def test_no_words_look_like_another_request() -> None:
 
 def test_a_run_that_waits_for_nobody_shows_what_it_is() -> None:
     """Without a request the details are its agent and its goal, in which nothing is markup."""
-    assert run_details(WHAT, ()) == WHAT
-    assert run_details(summarise_run("it", "a\n*b*"), ()) == r"it: a \*b\*"
+    assert run_details(WHAT, ()) == f"`{WHAT}`"
+    assert run_details(summarise_run("it", "a\n*b*"), ()) == "`it: a *b*`"
     assert len(summarise_run("it", "x" * 9_000)) == MAX_SUMMARY_CHARS
 
 
@@ -230,13 +235,57 @@ def test_a_model_cant_forge_what_people_see() -> None:
     assert len(details.splitlines()) == 5
 
 
-def test_no_details_are_markup() -> None:
-    """No link, no code and no emphasis of a model stands in what the UI shows."""
-    link = "[approved](http://evil.example) <b>`x` **y**"
-    details = run_details(WHAT, (a_question(question=link), a_request(action="a` [b](c)")))
+STRANGE = [
+    *(f"{one}{one}x{one}{one} {one}x{one} https{one}//x {one}" for one in string.punctuation),
+    *("``x", "`x", "x\\", "\\`x\\`", "&lt;b&gt;x", "&#42;x&#42;", "~~x~~", "<!--x-->", "<b>x</b>"),
+    *("https://x.example", "www.x.example", "x@x.example", "<https://x.example>", "[x](//x)"),
+    *("![x](x)", "[x]: http://x", "| x |\n|---|", "# x", "1. x\n- x", "---", "```\nx"),
+]
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
-    assert r"\[approved\](http://evil.example) \<b\>\`x\` \*\*y\*\*" in details
-    assert "approve `a' [b](c)`?" in details
+
+def read_details(words: str) -> tuple[set[str], list[tuple[str, str]]]:
+    """What stands in code in details about these words, and all else that a reader makes of it."""
+    switch = Switch(kind="tool", name=words, by=words, reason=words, at=NOW)
+    shown = run_details(
+        summarise_run("it", words),
+        (
+            a_request(action=words, reason=words),
+            a_question("req-2", question=words),
+            an_escalation("req-3", reason=words, detail=words),
+            a_review("req-4", reason=words, text=words),
+        ),
+    )
+    blocks = MARKDOWN.parse(f"{shown}\n\n{render_details(SwitchState(switches=(switch,)))}")
+    read = [token for block in blocks for token in (block, *(block.children or ()))]
+    codes = {token.content for token in read if token.type == "code_inline"}
+    return codes, [(token.type, token.content if token.type == "text" else "") for token in read]
+
+
+@pytest.mark.parametrize("words", STRANGE)
+def test_no_details_are_markup(words: str) -> None:
+    """What others say stands in code alone, where no reader makes a link of it, and whole."""
+    codes, read = read_details(words)
+
+    assert shorten(words).replace("`", "'") in codes
+    assert read == read_details("plain words")[1]
+
+
+@pytest.mark.parametrize("name", ["namespace", "workflowId", "runId"])
+def test_no_details_have_a_place_for_an_id(name: str) -> None:
+    """The UI would write the id of a run there, a stranger's, before it reads Markdown."""
+    words = f"{{{{{name}}}}}"
+    shown = run_details(words, (a_question(question=words), a_request(action=words)))
+
+    assert f"{{{name}}}" not in shown
+    assert shown.count(f"`{{{{ {name}}}}}`") == 3
+
+
+def test_nothing_is_quoted_as_nothing() -> None:
+    """Two of the signs that begin code would begin some that goes on to the next."""
+    details = run_details(WHAT, (a_question(question=""), a_question("req-2")))
+
+    assert "- `req-1`: ` ` Until" in details
 
 
 @pytest.mark.parametrize(

@@ -377,7 +377,7 @@ async def test_people_see_what_is_off(keeper: Keeper, runs: Runs) -> None:
 
     assert nothing == "Nothing is switched off."
     assert "\n- tool `send`: off since 20" in something
-    assert f" UTC by dana: {REASON}" in something
+    assert f" UTC by `dana`: `{REASON}`" in something
     assert await description.static_summary() == "What is switched off for all runs"
 
 
