@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TypeAlias
 
 from temporalio.api.enums.v1 import EventType
@@ -15,8 +15,10 @@ from holdfast.contracts.signals import (
     ApprovalSignal,
     ResolutionSignal,
 )
+from holdfast.contracts.state.unheard import UnheardMessage
 from holdfast.contracts.transcript import AssistantTurn, ToolTurn
 from holdfast.workflows.inbound import messages
+from holdfast.workflows.inbound.inbox import InboundMessage
 from tests.chaos.playing import Played
 from tests.chaos.scripts import MARKS
 from tests.histories import Story, names, noted
@@ -203,12 +205,20 @@ def _approvals_and_tools(history: WorkflowHistory) -> Generator[tuple[str, int]]
 
 
 def _decisions(event: HistoryEvent) -> Generator[tuple[str, str]]:
-    """Yield the request that a message is about, and whether it approves."""
+    """Yield which requests the messages of an event are about, and whether they approve."""
     signalled = event.workflow_execution_signaled_event_attributes
     update = event.workflow_execution_update_accepted_event_attributes.accepted_request.input
     name = {"decide": "approval"}.get(update.name, signalled.signal_name)
     given = signalled.input if signalled.signal_name else update.args
-    match messages.read(name, [RawValue(payload) for payload in given.payloads]):
+    yield from _decision(name, [RawValue(payload) for payload in given.payloads])
+    for payload in event.workflow_execution_started_event_attributes.input.payloads:
+        for carried in json.loads(payload.data).get("unheard", ()):
+            one = InboundMessage.from_unheard(UnheardMessage.model_validate(carried))
+            yield from _decision(one.signal, one.payloads)
+
+
+def _decision(name: str, given: Sequence[RawValue]) -> Generator[tuple[str, str]]:
+    match messages.read(name, given):
         case ApprovalSignal(request_id=request_id, decision=decision):
             yield request_id, decision
         case AnswerSignal(request_id=request_id) | ResolutionSignal(request_id=request_id):
