@@ -17,7 +17,7 @@ from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import MAX_WORDS_CHARS, ToolError, format_short_stack, safe_str
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 
-MAX_ACTIONS = 20
+MAX_ACTIONS = 10
 
 Words: TypeAlias = Annotated[str, Field(max_length=MAX_WORDS_CHARS)]
 
