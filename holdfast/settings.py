@@ -22,14 +22,20 @@ _NAMED_FILES = frozenset(
     {
         *("HOLDFAST_LOG_FILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH"),
         *("TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_SERVER_CA_CERT_PATH"),
-        *("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE", "OPENSSL_CONF", "OPENSSL_MODULES"),
+        *("SSL_CERT_FILE", "SSLKEYLOGFILE", "OPENSSL_CONF", "OPENSSL_MODULES"),
         *("OPENSSL_ENGINES", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC", "KRB5_CONFIG"),
         *("HOSTALIASES", "PYTHONHOME", "PYTHONSTARTUP"),
     }
 )
-_FILE_LISTS = frozenset(
-    {"LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GCONV_PATH", "LOCPATH"}  # ld.so(8), iconv(3)
-)
+_FILE_LISTS = {
+    "LD_LIBRARY_PATH": ":;",
+    "LD_PRELOAD": ": \t\n",
+    "LD_AUDIT": ":",
+    "GCONV_PATH": ":",
+    "LOCPATH": ":",
+    "SSL_CERT_DIR": ":",
+}
+"""What stands between the paths: ld.so(8), iconv(3), locale(7), SSL_CTX_load_verify_dir(3)."""
 _SECRET_NAME = Pattern("[A-Za-z0-9_]+")
 _HEADER_NAME = Pattern("[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -138,9 +144,9 @@ def _find_named_files() -> Iterator[Path]:
         is_secret = name.startswith(_SECRET) and name.endswith(_FILE)
         if value and (is_secret or name in _NAMED_FILES):
             yield Path(value)
-        if name in _FILE_LISTS:  # LD_PRELOAD has blanks between, too: ld.so(8)
-            yield from map(Path, filter(None, value.split(os.pathsep)))
-            yield from map(Path, value.replace(os.pathsep, " ").split())
+        if name in _FILE_LISTS:
+            between = dict.fromkeys(map(ord, _FILE_LISTS[name]), "\n")
+            yield from map(Path, filter(None, value.translate(between).split("\n")))
 
 
 def _find_config_folder(program: str) -> Path:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import site
 import sys
 import sysconfig
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -165,10 +166,16 @@ def _list_code_places(place: Path) -> Iterator[str]:
     """Yield where this Python, libraries and programs lie; and modules, for what is like one."""
     places = sysconfig.get_paths()
     yield from (places[name] for name in ("stdlib", "purelib", "platlib", "scripts"))
-    yield from filter(None, (sys.executable, f"{sys.prefix}/pyvenv.cfg", *os.get_exec_path()))
+    yield from filter(None, (sys.executable, f"{sys.prefix}/pyvenv.cfg"))
+    yield site.getusersitepackages()  # once somebody makes it Python looks there
+    yield from (folder or os.curdir for folder in os.get_exec_path())  # execvp(3)
     is_module = place.suffix.lower() in _MODULE_SUFFIXES
     if is_module or any(part.lower().endswith(_METADATA_SUFFIXES) for part in place.parts):
         yield from sys.path
+    else:  # an archive has modules in it, whatever it is called
+        yield from (one for one in sys.path if not Path(one).is_dir())
+    if ".so" in map(str.lower, place.suffixes):  # the loader may look right here: ld.so(8)
+        yield os.curdir
 
 
 def _deny_outside_workspace(

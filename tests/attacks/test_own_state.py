@@ -2,6 +2,7 @@
 
 import json
 import os
+import site
 import sysconfig
 from pathlib import Path
 from time import process_time
@@ -208,7 +209,11 @@ async def test_no_path_leads_to_what_chooses_the_server(
         ("OPENSSL_CONF", "openssl.cnf", "openssl.cnf"),
         ("LD_LIBRARY_PATH", ":/usr/lib:libs", "libs/libssl.so.3"),
         ("LD_LIBRARY_PATH", "/usr/lib:my libs", "my libs/libssl.so.3"),
+        ("LD_LIBRARY_PATH", "/usr/lib;libs", "libs/libssl.so.3"),
+        ("LD_LIBRARY_PATH", "/usr/lib:", "libssl.so.3"),
         ("LD_PRELOAD", "/usr/lib/one.so.1 two.so.1", "two.so.1"),
+        ("LD_PRELOAD", "/usr/lib/one.so.1 two.lib", "two.lib"),
+        ("SSL_CERT_DIR", "/etc/ssl/certs:certs", "certs/0a1b2c3d.0"),
         ("LD_AUDIT", "audit.so.1", "audit.so.1"),
         ("GCONV_PATH", "gconv", "gconv/gconv-modules"),
         ("HOSTALIASES", "hosts.txt", "hosts.txt"),
@@ -253,6 +258,37 @@ async def test_no_draft_and_no_undo_writes_what_counts_from_the_next_start_on(
     assert policy.read_text() == "version: 1\n"
 
 
+async def test_nothing_is_written_where_programs_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is the working directory where PATH has nothing between two colons, or before one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "", prepend=os.pathsep)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"))
+
+    with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+        await place.run(save, an_invocation(arguments={"path": "git"}), lambda _: None, admitted)
+
+
+async def test_no_path_leads_to_archives_of_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Be they there, or made by the call."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "modules")  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
+    (tmp_path / "modules").mkdir()
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"))
+
+    for path in ("deps.zip", "deps.pyz"):
+        monkeypatch.syspath_prepend(tmp_path / path)  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
+        asked = an_invocation(arguments={"path": path})
+        with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+            await place.run(save, asked, lambda _: None, admitted)
+    for path in ("notes.zip", "modules/notes.txt"):
+        beside = an_invocation(arguments={"path": path})
+        await place.run(save, beside, lambda _: None, admitted)
+
+
 @pytest.mark.parametrize("name", ["purelib", "scripts"])
 async def test_no_path_leads_to_libraries_and_programs_of_the_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -265,6 +301,22 @@ async def test_no_path_leads_to_libraries_and_programs_of_the_worker(
 
     with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
         await place.run(save, asked, lambda _: None, admitted)
+
+
+async def test_no_path_leads_to_what_a_user_would_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is there yet where a worker begins in the home of its user; Python looks for it."""
+    folder = Path(site.getusersitepackages())
+    home = next(one for one in folder.parents if one.is_dir())
+    monkeypatch.chdir(home)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"))
+    planted = folder.relative_to(home) / "sitecustomize" / "notes"
+
+    with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+        await place.run(
+            save, an_invocation(arguments={"path": str(planted)}), lambda _: None, admitted
+        )
 
 
 async def test_no_tool_writes_the_policy(
