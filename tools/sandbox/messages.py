@@ -12,12 +12,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
-from holdfast.contracts.bounds import MAX_JSON_BYTES, TOO_DEEP_JSON
+from holdfast.contracts.bounds import MAX_JSON_BYTES, MAX_NEXT_ACTIONS, TOO_DEEP_JSON
 from holdfast.contracts.calls import ErrorType, ToolInvocation
 from holdfast.contracts.errors import MAX_WORDS_CHARS, ToolError, format_short_stack, safe_str
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
-
-MAX_ACTIONS = 10
 
 Words: TypeAlias = Annotated[str, Field(max_length=MAX_WORDS_CHARS)]
 
@@ -68,13 +66,13 @@ class Refused:
 
     type: ErrorType
     reason: Words
-    next_valid_actions: Annotated[tuple[Words, ...], Field(max_length=MAX_ACTIONS)]
+    next_valid_actions: Annotated[tuple[Words, ...], Field(max_length=MAX_NEXT_ACTIONS)]
     kind: Literal["refused"] = "refused"
 
     @classmethod
     def of(cls, error: ToolError) -> "Refused":
         """Put a refusal into a message."""
-        actions = error.next_valid_actions[:MAX_ACTIONS]
+        actions = error.next_valid_actions[:MAX_NEXT_ACTIONS]
         return cls(
             type=error.type,
             reason=error.reason[:MAX_WORDS_CHARS],
