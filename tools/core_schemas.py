@@ -13,6 +13,9 @@ MASKED = (SecretStr, SecretBytes, Secret)
 """Types whose values are written as asterisks, whatever they hold."""
 
 
+_CLASSES = ("model", "dataclass")
+
+
 def require_readable_arguments(tool: str, schema: object) -> None:
     """Raise AppError where nobody but the function could read an argument."""
     for node in list_core_schemas(schema):
@@ -30,16 +33,17 @@ def require_readable_arguments(tool: str, schema: object) -> None:
 
 
 @lru_cache(maxsize=1_000)
-def find_variants(kind: type[BaseModel]) -> frozenset[type[object]]:
-    """Return the models and dataclasses of which one or another may stand somewhere in a value."""
+def find_certain_classes(kind: type[BaseModel]) -> frozenset[type[object]]:
+    """Return the models and dataclasses in place of which nothing else may stand in a value."""
     nodes = list_core_schemas(kind.__pydantic_core_schema__)
     named = {node["ref"]: node for node in nodes if "ref" in node}
-    found = set[type[object]]()
+    found, choices = set[type[object]](), set[type[object]]()
     for node in nodes:
-        if node["type"] in {"union", "tagged-union"}:
-            choices = _find_classes(node["choices"], named)
-            found |= choices if len(choices) > 1 else set()
-    return frozenset(found)
+        if node["type"] in _CLASSES:
+            found.add(cast("type[object]", node["cls"]))
+        elif node["type"] in {"union", "tagged-union"}:
+            choices |= _find_classes(node["choices"], named)
+    return frozenset(found - choices)
 
 
 def _find_classes(part: object, named: Mapping[object, Mapping[str, object]]) -> set[type[object]]:
@@ -52,7 +56,7 @@ def _find_classes(part: object, named: Mapping[object, Mapping[str, object]]) ->
         if not isinstance(one, dict):
             continue
         node = cast("Mapping[str, object]", one)
-        if node.get("type") in {"model", "dataclass"}:
+        if node.get("type") in _CLASSES:
             found.add(cast("type[object]", node["cls"]))
         elif node.get("type") != "definition-ref":
             left.extend(node.values())

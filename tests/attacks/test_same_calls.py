@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from uuid import UUID, uuid4
 
 import pytest
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 from typing_extensions import TypeAliasType
 
 from holdfast import Risk, Tiers, Tool, tool
@@ -106,6 +106,30 @@ class Step(BaseModel):
     what: Annotated[Open | Close, Field(discriminator="do")]
 
 
+class Sign(BaseModel):
+    """Something that is to be written somewhere."""
+
+    where: str
+
+
+class Ban(Sign):
+    """A sign that forbids."""
+
+    be: Literal["ban"] = "ban"
+
+
+class Welcome(Sign):
+    """A sign that welcomes."""
+
+    be: Literal["welcome"] = "welcome"
+
+
+def choose(given: dict[str, str]) -> Sign:
+    """Make the sign that is asked for."""
+    kind = Ban if given.get("be") == "ban" else Welcome
+    return kind.model_validate(given)
+
+
 Lamps = TypeAliasType("Lamps", "dict[str, On | Off] | list[Lamps]")
 """Lamps by name, in as many lists of lists as somebody likes."""
 
@@ -116,9 +140,11 @@ async def move(
     valve: Open | Close | None = None,
     steps: list[Step] | None = None,
     lamps: Lamps | None = None,
+    sign: Annotated[Sign, BeforeValidator(choose)] | None = None,
+    either: Open | dict[str, str] | None = None,
 ) -> str:
     """Move valves, and switch lamps."""
-    note(log, f"moved {valve} {steps} {lamps}")
+    note(log, f"moved {valve} {steps} {lamps} {sign} {either}")
     return "moved"
 
 
@@ -172,6 +198,12 @@ OTHERS: list[tuple[Tool, JsonObject, JsonObject]] = [
         {"lamps": [{"a": {"lamp": "7", "be": "on"}}]},
         {"lamps": [{"a": {"lamp": "7", "be": "off"}}]},
     ),
+    (
+        move,
+        {"sign": {"where": "7", "be": "ban"}},
+        {"sign": {"where": "7", "be": "welcome"}},
+    ),
+    (move, {"either": {"valve": "7", "do": "open"}}, {"either": {"valve": "7", "do": "it"}}),
     (
         book,
         {"at": "2026-01-01T12:00:00", "until": "23:30:00Z"},

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from holdfast.contracts.base import JsonObject
-from holdfast.tools.core_schemas import MASKED, find_variants
+from holdfast.tools.core_schemas import MASKED, find_certain_classes
 from holdfast.tools.values.filling import argument_name
 from holdfast.tools.values.members import MemberOrder
 
@@ -40,10 +40,10 @@ def select_distinctive(parsed: BaseModel, written: JsonObject) -> JsonObject:
     Return what arguments say beyond defaults, the same however they were *written*.
 
     What they don't name says nothing, whatever it was made to be when they were read. Decimals
-    have no zeros at their end, and times no zone. Where a value is of one class or another it says
-    which: that may be all that tells "open" from "close".
+    have no zeros at their end, and times no zone. Where a value may be of another class it says of
+    which it is: that may be all that tells "open" from "close".
     """
-    writer, sparse = _Writer(find_variants(type(parsed)), canonical=True), JsonObject()
+    writer, sparse = _Writer(find_certain_classes(type(parsed)), canonical=True), JsonObject()
     for name, field in type(parsed).model_fields.items():
         if name in parsed.model_fields_set:
             key = field.alias or name
@@ -75,13 +75,13 @@ class _Writer:
 
     What a call said of a value stands beside it, as far as its type leaves that to be seen.
     *canonical* is for what is compared alone, where equal values are written alike, and those of
-    *variants* say of which class they are, by a name that no member has.
+    other than *certain* classes say of which they are, by a name that no member has.
     """
 
     def __init__(
-        self, variants: frozenset[type[object]] = frozenset(), *, canonical: bool = False
+        self, certain: frozenset[type[object]] = frozenset(), *, canonical: bool = False
     ) -> None:
-        self._variants = variants
+        self._certain = certain
         self._canonical = canonical
         self._order = MemberOrder()
         self._defaults: dict[tuple[type[object], str], JsonValue] = {}
@@ -161,8 +161,8 @@ class _Writer:
 
     def _write_members(self, value: object, members: _Members) -> _Forms:
         full, sparse = JsonObject(), JsonObject()
-        if type(value) in self._variants:
-            sparse[""] = type(value).__qualname__
+        if (kind := type(value)) not in self._certain:
+            sparse[""] = f"{kind.__module__}.{kind.__qualname__}"
         for name, member in members.values:
             field = members.known.get(name)
             key = name if field is None else argument_name(name, field)

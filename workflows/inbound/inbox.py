@@ -18,7 +18,12 @@ from holdfast.contracts.sessions.messages import MessageReceipt
 from holdfast.contracts.signals import (
     MessageOutcome,
 )
-from holdfast.contracts.state.unheard import UnheardMessage, fits_beside_state
+from holdfast.contracts.state.unheard import (
+    MAX_UNHEARD_BYTES,
+    MAX_UNHEARD_MESSAGES,
+    UnheardMessage,
+    fits_beside_state,
+)
 from holdfast.workflows import options
 
 MAX_BATCH_MESSAGES = 200
@@ -184,7 +189,11 @@ class Inbox:
         """
         if not self._leaving or self._asking or is_behind_local_activity():
             return False
-        return fits_beside_state(self.backlog)
+        if len(self._waiting) > MAX_UNHEARD_MESSAGES:
+            return False
+        # It is asked again and again: what is much too long isn't written for that.
+        said = sum(len(one.payload.data) for message in self._waiting for one in message.payloads)
+        return said <= MAX_UNHEARD_BYTES and fits_beside_state(self.backlog)
 
     def set_draining(self, *, on: bool = True) -> None:
         """Gather no more: the run ends as soon as nothing waits."""
