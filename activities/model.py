@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from types import TracebackType
 
 from pydantic import JsonValue
 from structlog.contextvars import bind_contextvars
@@ -20,12 +21,13 @@ from holdfast.activities.callers import (
     require_run_caller,
 )
 from holdfast.activities.heartbeats import Heartbeater, time_limit
+from holdfast.activities.redaction import is_cancellation
 from holdfast.activities.transcripts import Transcripts
 from holdfast.adapters.base import ModelAdapter
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import ModelError, ModelNotHere, ModelRejected, ModelUnavailable
 from holdfast.contracts.model import ModelCall, ModelReply, ModelRequest
-from holdfast.contracts.usage import Attempts
+from holdfast.contracts.usage import UNKNOWN_USAGE, Attempts
 from holdfast.run import context
 from holdfast.run.limits import budgets
 from holdfast.run.texts.figures import pluralize
@@ -67,17 +69,9 @@ class ModelActivities:
             _charge_lost_attempts(call, heartbeater)
             request = await self._request(call)
             began = time.monotonic()
-            try:
+            with _Failing(call, heartbeater):
                 async with self._hear(call, request, heartbeater) as heard:
                     reply = await self._reply(call, heard, failed=heartbeater.attempts.failed)
-            except ModelNotHere as error:
-                raise build_hand_back(str(error)) from None
-            except ModelError as error:
-                heartbeater.spend(error.usage)
-                spent = budgets.is_used_up(call.left, heartbeater.attempts.usage)
-                raise as_activity_failure(
-                    error, heartbeater.attempts, call.patience, spent=spent
-                ) from None
             took = max(round((time.monotonic() - began) * 1000), 1)
             return reply.with_(
                 model=call.model,
@@ -144,6 +138,52 @@ class ModelActivities:
             known = ", ".join(sorted(self._adapters))
             raise ModelNotHere(f"no provider for model {model!r} (known providers: {known})")
         return adapter
+
+
+class _Failing:
+    """
+    Whatever asking a model raises leaves as a failure that the workflow reads.
+
+    What is no ModelError is a fault of the adapter: nobody knows whether the model replied, so
+    what is reserved for a call counts as used, or, where nothing is, an unknown amount.
+    """
+
+    def __init__(self, call: ModelCall, heartbeater: Heartbeater) -> None:
+        self._call = call
+        self._heartbeater = heartbeater
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        match error:
+            case ModelNotHere():
+                raise build_hand_back(str(error)) from None
+            case ModelError():
+                raise self._failure(error) from None
+            case Exception() if not is_cancellation(error):
+                raise self._failure(self._build_fault(error)) from error
+            case _:
+                return
+
+    def _build_fault(self, error: Exception) -> ModelError:
+        # Without its words, which may be anybody's: the worker's log has them, with the stack.
+        return ModelUnavailable(
+            f"the adapter of {self._call.model} raised {type(error).__name__}, which is a fault "
+            "of its own: mend it by what the worker's log says, or use another model",
+            kind="unreadable",
+            usage=self._call.reserved if self._call.left else UNKNOWN_USAGE,
+        )
+
+    def _failure(self, error: ModelError) -> ApplicationError:
+        self._heartbeater.spend(error.usage)
+        attempts = self._heartbeater.attempts
+        spent = budgets.is_used_up(self._call.left, attempts.usage)
+        return as_activity_failure(error, attempts, self._call.patience, spent=spent)
 
 
 def _charge_lost_attempts(call: ModelCall, heartbeater: Heartbeater) -> None:

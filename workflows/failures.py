@@ -91,7 +91,7 @@ def is_model_failure(error: FailureError) -> bool:
     """
     Whether another model may help where `call_model` failed: by the provider's doing, or a fault.
 
-    A fault is what nobody raised on purpose, for instance in an adapter.
+    A fault is what nobody raised on purpose; one of an adapter comes as a failure of its model.
     """
     cause = _cause(error)
     if isinstance(cause, ApplicationError):

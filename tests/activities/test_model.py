@@ -31,7 +31,7 @@ from holdfast.contracts.transcript import (
     TranscriptView,
     UserTurn,
 )
-from holdfast.contracts.usage import Attempts, CallUsage
+from holdfast.contracts.usage import UNKNOWN_USAGE, Attempts, CallUsage
 from holdfast.run import context, turns
 from holdfast.tools.fair_threads import TENANT
 from holdfast.tools.redaction import Redactor
@@ -315,6 +315,45 @@ async def test_what_an_impatient_call_used_is_told() -> None:
 
     assert error.non_retryable
     assert error.details == (Attempts(usage=spent),)
+
+
+def forgets(_: ScriptTurn) -> Reply:
+    raise KeyError("sk-its-own")
+
+
+LIMITED = a_model_call(left={"max_tokens": 100}, reserved={"input_tokens": 40})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "used"),
+    [
+        pytest.param(a_model_call(), UNKNOWN_USAGE, id="no limit"),
+        pytest.param(LIMITED, CallUsage(input_tokens=40), id="a limit"),
+    ],
+)
+async def test_a_fault_of_an_adapter_counts_as_a_call(wanted: ModelCall, used: CallUsage) -> None:
+    """
+    Nobody knows whether the model had replied: what is reserved for a call counts, or unknown.
+
+    The failure says whose fault it is and of which class; its words only the worker's log has.
+    """
+    # T-24 PP-04 BY-70
+    error = await failed(scripted(forgets), wanted)
+
+    assert (error.type, error.non_retryable) == ("unreadable", False)
+    assert error.message.startswith("the adapter of scripted:it raised KeyError, ")
+    assert error.details == (Attempts(usage=used),)
+    assert "its-own" not in error.message
+    assert isinstance(error.__cause__, KeyError)  # for the log
+
+
+async def test_faults_of_an_adapter_end_where_the_budget_does() -> None:
+    """One that loses each reply, which its provider bills, isn't asked beyond the budget."""
+    # BY-70
+    last = a_model_call(left={"max_tokens": 40}, reserved={"input_tokens": 40})
+    error = await failed(scripted(forgets), last)
+
+    assert error.non_retryable
 
 
 async def test_less_shown_breaks_a_chain(provider: ProviderServer) -> None:
