@@ -31,6 +31,17 @@ class UnheardMessage(Contract):
         return tuple(map(b64decode, self.arguments))
 
 
-def fits_beside_state(messages: tuple[UnheardMessage, ...]) -> bool:
-    """Whether a new execution can begin with these, whatever its state."""
-    return len(messages) <= MAX_UNHEARD_MESSAGES and size(messages) <= MAX_UNHEARD_BYTES
+def measure(signal: str, lengths: Iterable[int]) -> int:
+    """
+    Return how many bytes a message takes among others, by the lengths of its arguments.
+
+    That is as it is written, with the comma or the bracket behind it; nothing is written for it.
+    """
+    quoted = [len('"",') + 4 * -(-length // 3) for length in lengths]
+    whole = size(UnheardMessage(signal=signal, arguments=())) + len(",")
+    return whole + sum(quoted) - bool(quoted)
+
+
+def fits_beside_state(messages: int, measured: int) -> bool:
+    """Whether a new execution can begin with so many, of so many bytes, whatever its state."""
+    return messages <= MAX_UNHEARD_MESSAGES and len("[") + measured <= MAX_UNHEARD_BYTES

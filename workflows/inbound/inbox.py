@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Protocol, cast
 
 from temporalio import workflow
@@ -19,10 +20,9 @@ from holdfast.contracts.signals import (
     MessageOutcome,
 )
 from holdfast.contracts.state.unheard import (
-    MAX_UNHEARD_BYTES,
-    MAX_UNHEARD_MESSAGES,
     UnheardMessage,
     fits_beside_state,
+    measure,
 )
 from holdfast.workflows import options
 
@@ -82,6 +82,11 @@ class InboundMessage:
         content = (one.payload.data for one in self.payloads)
         return UnheardMessage.from_bytes(self.signal, content)
 
+    @cached_property
+    def carried_size(self) -> int:
+        """How much of a payload it takes there."""
+        return measure(self.signal, (len(one.payload.data) for one in self.payloads))
+
     @property
     def size(self) -> int:
         """How much of a payload it takes to have it judged: what is too large isn't read."""
@@ -114,6 +119,7 @@ class Inbox:
         self._judge = judge
         self._opened = asyncio.Event()
         self._waiting: deque[InboundMessage] = deque()
+        self._waiting_size = 0
         self._judged = asyncio.Event()
         self._judging = False
         self._hurrying = False
@@ -143,7 +149,9 @@ class Inbox:
 
         A stop or a suspension that came before has taken effect on return.
         """
-        self._waiting.extendleft(map(InboundMessage.from_unheard, reversed(backlog)))
+        earlier = [*map(InboundMessage.from_unheard, backlog)]
+        self._waiting.extendleft(reversed(earlier))
+        self._waiting_size += sum(message.carried_size for message in earlier)
         self.taken += len(backlog)
         while self.heard < len(backlog):
             await self._judge_batch()
@@ -189,11 +197,7 @@ class Inbox:
         """
         if not self._leaving or self._asking or is_behind_local_activity():
             return False
-        if len(self._waiting) > MAX_UNHEARD_MESSAGES:
-            return False
-        # It is asked again and again: what is much too long isn't written for that.
-        said = sum(len(one.payload.data) for message in self._waiting for one in message.payloads)
-        return said <= MAX_UNHEARD_BYTES and fits_beside_state(self.backlog)
+        return fits_beside_state(len(self._waiting), self._waiting_size)
 
     def set_draining(self, *, on: bool = True) -> None:
         """Gather no more: the run ends as soon as nothing waits."""
@@ -203,6 +207,7 @@ class Inbox:
         """Take a message. It has been judged on return only if nobody else was judging."""
         self.taken += 1
         self._waiting.append(message)
+        self._waiting_size += message.carried_size
         if not self._judging:
             await self._judge_all()
 
@@ -258,6 +263,7 @@ class Inbox:
             if batch and left < 0:
                 break
             batch.append(self._waiting.popleft())
+        self._waiting_size -= sum(message.carried_size for message in batch)
         return batch
 
     def _has_whole_batch(self) -> bool:
