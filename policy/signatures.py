@@ -5,7 +5,6 @@ What is believed here is only what a configured issuer's own key has signed. Eve
 token says about how it wants to be verified is checked against the key, or refused.
 """
 
-import base64
 import json
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, NoReturn, TypeAlias, cast
@@ -151,7 +150,7 @@ def select_public_part(key: JsonObject) -> JsonObject:
 
 def is_same_key(one: JsonObject, other: JsonObject) -> bool:
     """
-    Whether two public keys are one, however their numbers are spelled.
+    Whether two public keys are one, whatever zeros stand before their numbers.
 
     An RSA key is the one with its modulus: what one exponent has signed fits others, too.
     """
@@ -215,7 +214,7 @@ def _split_token(token: str) -> tuple[JsonObject, JsonObject]:
 
 def _parse_object(part: str, name: str) -> JsonObject:
     try:
-        value = parse_strict_json(urlsafe_b64decode(part.encode()).decode())
+        value = parse_strict_json(_decode(part).decode())
     except ValueError:
         raise InvalidToken(f"the token's {name} is no JSON, or names something twice") from None
     if not isinstance(value, dict):
@@ -275,7 +274,7 @@ def _is_for(key: JsonObject, algorithm: str) -> bool:
 
 def _has_one_spelling(name: str, key: JsonObject) -> bool:
     """Whether a number that can be read has as many bytes as it may: all others are spellings."""
-    number = urlsafe_b64decode(str(key[name]).encode())
+    number = _decode(key[name])
     return len(number) == _COORDINATE_BYTES if name in {"x", "y"} else not number.startswith(b"\0")
 
 
@@ -290,17 +289,20 @@ def _identify(key: JsonObject) -> tuple[JsonValue, ...]:
 
 
 def _read_number(given: JsonValue) -> JsonValue:
-    """Read a number in whatever spelling; what is none stays as it is."""
-    if not isinstance(given, str):
-        return given
+    """Read a number, with whatever zeros before it; what is none stays as it is."""
     try:
-        return int.from_bytes(base64.urlsafe_b64decode(f"{given}=="))
+        return int.from_bytes(_decode(given)) if isinstance(given, str) else given
     except ValueError:
         return given
 
 
 def _count_modulus_bits(key: JsonObject) -> int:
-    return int.from_bytes(urlsafe_b64decode(str(key["n"]).encode())).bit_length()
+    return int.from_bytes(_decode(key["n"])).bit_length()
+
+
+def _decode(text: JsonValue) -> bytes:
+    """Read base64url as RFC 7515 has it, in its one spelling. Raises ValueError for all else."""
+    return urlsafe_b64decode(str(text).encode())
 
 
 def _require_text(values: JsonObject, name: str) -> str:

@@ -1,5 +1,7 @@
 """Which keys verify anything, where they come from, and how a token names its own."""
 
+import string
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from pydantic import JsonValue
@@ -91,6 +93,32 @@ def test_what_cant_be_read_is_no_key_of_somebody(algorithm: str) -> None:
 
     for name in ("kty", "crv" if "crv" in key else "n", "x" if "x" in key else "n"):
         assert not any(is_same_key(key, {**key, name: value}) for value in hostile)
+
+
+def spelled_otherwise(number: str) -> dict[str, str]:
+    """What a lenient reader of base64 takes for the same number."""
+    alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    last = alphabet[alphabet.index(number[-1]) + 1]
+    return {
+        "padded": f"{number}=",
+        "bits behind its end": number[:-1] + last,
+        "the other alphabet": number.replace("-", "+").replace("_", "/"),
+        "broken in lines": f"{number[:20]}\n{number[20:]}",
+        "other characters between": f"{number[:20]}!{number[20:]}",
+        "more behind its end": f"{number}=AAAA",
+    }
+
+
+@pytest.mark.parametrize(("algorithm", "name"), [("EdDSA", "x"), ("ES256", "y"), ("RS256", "n")])
+def test_a_number_has_one_spelling_in_base64(algorithm: str, name: str) -> None:
+    """What verifies and what is compared is read alike: a lenient spelling is no key anywhere."""
+    keys = (a_signer(algorithm, f"key-{number}").public for number in range(1_000))
+    key = next(key for key in keys if {"-", "_"} & set(str(key[name])))
+    for spelled, other in spelled_otherwise(str(key[name])).items():
+        lenient = {**key, name: other}
+
+        assert find_key_fault(lenient) == "can't be read as a JWK", spelled
+        assert not is_same_key(key, lenient), spelled
 
 
 def test_points_off_the_curve_are_refused() -> None:
