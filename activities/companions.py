@@ -13,7 +13,7 @@ from holdfast.contracts.texts import clip_chars
 from holdfast.contracts.tools import ToolContract
 from holdfast.policy.case import CallContext, DraftVariant
 from holdfast.policy.engine import deny_above_ceiling
-from holdfast.policy.matching import find_forbidding_rule
+from holdfast.policy.matching import find_forbidding_rule, may_belong_into_sandbox
 from holdfast.policy.rules import Policy
 from holdfast.policy.undoing import deny_invalid_arguments, rule_on
 from holdfast.tools.registry import ToolRegistry
@@ -86,8 +86,9 @@ class Companions:
         """
         Whether something that finds out about a call, or loads what it hands over, is forbidden.
 
-        Who finds out is part of its write; what loads is kept back by a ceiling as any tool is,
-        and where it changes something here: by that nobody ruled on it.
+        So it is where it might belong into the sandbox, in which neither runs. Who finds out is
+        part of its write; what loads is kept back by a ceiling as any tool is, and where it
+        changes something here: by that nobody ruled on it.
         """
         named = _list_companions(asked, tool.contract.name, tool.contract.reconcile)
         return any(self._is_forbidden(name, act) for name in named)
@@ -95,7 +96,8 @@ class Companions:
     def _is_forbidden(self, name: str, act: CallContext) -> bool:
         finder = self._registry.get(name)
         if finder is None:  # another worker may have it
-            return any(name in rule.match.tools for rule in self._policy.forbid_rules)
+            keeping = (one for one in self._policy.rules if one.effect in {"forbid", "sandbox"})
+            return any(name in rule.match.tools for rule in keeping)
         call = act.call.with_(name=finder.contract.name)
         try:
             values = finder.values(call.arguments)
@@ -105,4 +107,6 @@ class Companions:
         loads, writes = act.contract.receiver is not None, not finder.contract.changes_nothing
         if loads and (writes or deny_above_ceiling(asked, self._policy)):
             return True
-        return find_forbidding_rule(asked, self._policy) is not None
+        return find_forbidding_rule(asked, self._policy) is not None or may_belong_into_sandbox(
+            asked, self._policy
+        )

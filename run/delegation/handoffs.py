@@ -140,8 +140,8 @@ def find_objection(state: RunState, receiver: AgentSnapshot) -> str:
 def build_load_denial(call: CallState, name: str) -> ToolFailure:
     """Build the result of a handoff for which nothing may be loaded."""
     reason = (
-        f"the policy forbids {name!r}, which loads what the other agent needs, or a ceiling keeps "
-        "it back, or it changes something by now"
+        f"the policy forbids {name!r}, which loads what the other agent needs, or keeps it in the "
+        "sandbox, or a ceiling keeps it back, or it changes something by now"
     )
     return ToolFailure.of(call.call, "denied", "permission_denied", reason, "go on yourself")
 

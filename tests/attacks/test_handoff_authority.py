@@ -67,11 +67,24 @@ async def test_a_receiver_does_nothing_unread_in_a_domain_of_the_sender(
     assert result.answer == "It is done."
 
 
-@pytest.mark.parametrize("forbidden", [True, False])
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        ("effect: forbid, match: {tools: [load]}", True),
+        ("effect: forbid, match: {tools: [unload]}", False),
+        ("effect: sandbox, match: {tools: [load]}", True),
+        ("effect: sandbox, match: {tools: [load]}, when: 'args.gaol == 1'", True),
+        ("effect: sandbox, match: {tools: [unload]}", False),
+    ],
+)
 async def test_nothing_is_loaded_by_a_forbidden_tool(
-    memory_runs: MemoryRuns, tmp_path: Path, forbidden: bool
+    memory_runs: MemoryRuns, tmp_path: Path, rule: str, kept: bool
 ) -> None:
-    """What loads for a receiver is ruled on like what finds out about a write."""
+    """
+    What loads for a receiver is ruled on like what finds out about a write.
+
+    It runs in no sandbox: so it doesn't where a rule keeps it there, or might.
+    """
     # HO-06 PF-01
     log = tmp_path / "log"
 
@@ -81,17 +94,16 @@ async def test_nothing_is_loaded_by_a_forbidden_tool(
         note(str(log), "loaded")
         return HandoffData(architecture="one ledger")
 
-    name = "load" if forbidden else "unload"
-    rules = policy(tmp_path, f"{{id: no, effect: forbid, match: {{tools: [{name}]}}}}")
+    rules = policy(tmp_path, f"{{id: no, {rule}}}")
     app = bureau([TRANSFER, say("No.")], later(say("No.")), prepare=load, rules=rules)
     async with memory_runs.working(app):
         run = await memory_runs.start("triage")
         await run.result()
         (found,) = await run.results()
 
-    assert lines(str(log)) == ([] if forbidden else ["loaded"])
-    assert isinstance(found, ToolFailure) is forbidden
-    assert "the policy forbids 'load'" in str(found) or not forbidden
+    assert lines(str(log)) == ([] if kept else ["loaded"])
+    assert isinstance(found, ToolFailure) is kept
+    assert "'load', which loads what the other agent needs" in str(found) or not kept
 
 
 def test_a_guardrail_of_the_sender_stays_what_it_was() -> None:

@@ -144,16 +144,21 @@ async def test_a_lost_answer_is_looked_up(
         assert found.data == "paid"
 
 
+@pytest.mark.parametrize("effect", ["forbid", "sandbox"])
 async def test_nothing_is_found_out_by_a_forbidden_tool(
-    memory_runs: MemoryRuns, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path, effect: str
 ) -> None:
-    """A tool that reconciles and that the policy forbids isn't asked: nobody knows then."""
+    """
+    A tool that reconciles and that the policy forbids isn't asked: nobody knows then.
+
+    Nor is one that a rule keeps in the sandbox: it would run outside of it.
+    """
     # BY-11
     log = tmp_path / "paid"
     rules = policy(
         tmp_path,
         "{id: pay, effect: allow, reason: a test, match: {tools: [pay_slowly]}}",
-        "{id: no, effect: forbid, reason: a test, match: {tools: [find_payment]}}",
+        f"{{id: no, effect: {effect}, reason: a test, match: {{tools: [find_payment]}}}}",
     )
     async with memory_runs.working(
         scripted([call("pay_slowly", log=str(log), amount=29), told], policy=rules)
