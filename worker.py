@@ -339,7 +339,8 @@ def _find_capabilities(app: App) -> Capabilities:
 def build_known_secrets(app: App, own: frozenset[str] = frozenset()) -> settings.KnownSecrets:
     """Return what this process keeps out of history and logs, with what is its *own*."""
     providers = (adapter.credentials for adapter in adapters(app).values())
-    return settings.KnownSecrets(CREDENTIALS.union(*providers), own)
+    passwords = settings.find_passwords(one.base_url for one in app.chat_servers.values())
+    return settings.KnownSecrets(CREDENTIALS.union(*providers), own | passwords)
 
 
 def _build_notify_activities(app: App, runs: OpenRequests) -> list[Callable[..., object]]:

@@ -3,10 +3,11 @@
 import getpass
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeAlias, get_args
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
@@ -36,6 +37,8 @@ _FILE_LISTS = {
     "SSL_CERT_DIR": ":",
 }
 """What stands between the paths: ld.so(8), iconv(3), locale(7), SSL_CTX_load_verify_dir(3)."""
+_ADDRESSES = ("_PROXY", "_BASE_URL")
+"""How variables end that say where a provider is, and how it is reached, also in small letters."""
 _SECRET_NAME = Pattern("[A-Za-z0-9_]+")
 _HEADER_NAME = Pattern("[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -187,6 +190,17 @@ def load_otlp_headers() -> dict[str, str]:
     return headers
 
 
+def find_passwords(addresses: Iterable[str]) -> frozenset[str]:
+    """Return what is in addresses to sign in with, in both spellings: passwords, or else names."""
+    found = set[str]()
+    for address in addresses:
+        with suppress(ValueError):  # it is none
+            parts = urlsplit(address)
+            said = parts.password or parts.username or ""
+            found |= {said, unquote(said)}
+    return frozenset(found - {""})
+
+
 def variable(name: str) -> str | None:
     """Return a variable of the environment, for a setting that the app names."""
     return os.environ.get(name) or None
@@ -250,8 +264,9 @@ class KnownSecrets:
     A secret that was rotated meanwhile may still be in a result. The environment is read once,
     because nothing outside can change it; files are read whenever they have changed. Beside those
     of the app's own name, *credentials* are the variables that hold what the worker proves itself
-    with: each provider and each connection names its own. *values* are known already, and so is
-    each that was given away: a file may have another one before and after.
+    with: each provider and each connection names its own. So are passwords in addresses of
+    providers and proxies. *values* are known already, and so is each that was given away: a file
+    may have another one before and after.
     """
 
     def __init__(
@@ -263,6 +278,8 @@ class KnownSecrets:
         self._seen = values
         self._files: dict[str, tuple[int, int, int]] = {}
         for name, value in os.environ.items():
+            if name.upper().endswith(_ADDRESSES):
+                self._note(*find_passwords((value,)))
             if not name.startswith(_SECRET) and name not in named:
                 continue
             if name.endswith(_FILE):
@@ -292,6 +309,5 @@ class KnownSecrets:
         self._noted.add(value)  # at once: somebody else may just be looking at the files
         return value
 
-    def _note(self, value: str) -> None:
-        if len(value) >= MIN_SECRET_CHARS:
-            self._noted.add(value)
+    def _note(self, *values: str) -> None:
+        self._noted.update(one for one in values if len(one) >= MIN_SECRET_CHARS)

@@ -97,8 +97,11 @@ async def probe(
     That is a dozen small requests, which its provider bills; where one keeps conversations, a
     short one is left there. Exit code 1 if something is refused, or other than it has to be.
     """
-    adapter, name = _find_provider(model, _load_providers(app))
-    report = await probe_model(adapter, name)
+    found = _load_providers(app)
+    adapter, name = _find_provider(model, found)
+    servers = found.chat_servers.values() if found else ()
+    passwords = settings.find_passwords(one.base_url for one in servers)
+    report = await probe_model(adapter, name, passwords)
     if as_json:
         render.show_json(report.model_dump(mode="json"))
     else:

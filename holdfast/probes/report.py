@@ -40,14 +40,17 @@ class ProbeReport(Contract):
         return not any(finding.verdict in ("wrong", "refused") for finding in self.findings)
 
 
-async def probe(provider: ProviderAdapter, model: str) -> ProbeReport:
+async def probe(
+    provider: ProviderAdapter, model: str, secrets: frozenset[str] = frozenset()
+) -> ProbeReport:
     """
     Ask a *model* of a *provider*, by its name without the provider's, what runs would ask of it.
 
     Where not even words come, nothing else is asked for. Its server may quote the key that it was
-    asked with: nothing secret is reported.
+    asked with: nothing secret is reported, nor what else is among *secrets*.
     """
-    endpoint, clear = Endpoint(provider, model), Redactor(KnownSecrets(provider.credentials)).text
+    known = KnownSecrets(provider.credentials, secrets)
+    endpoint, clear = Endpoint(provider, model), Redactor(known).text
     findings: list[Finding] = []
     for name, look in PROBES.items():
         findings += [found async for found in _try(endpoint, name, look)]

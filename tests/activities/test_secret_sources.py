@@ -118,6 +118,23 @@ def test_what_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert known() == {"in the environment", "in the file", "key of my own", "in a token file"}
 
 
+def test_passwords_in_addresses_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of providers and proxies; as they stand there, and as they are sent."""
+    for name, value in {
+        "https_proxy": "http://svc:of%20a%20proxy@proxy.example.com:3128",
+        "OPENAI_BASE_URL": "https://token-in-place-of-a-key@models.example.com/v1",
+        "ANTHROPIC_BASE_URL": "https://[models.example.com",
+        "NO_PROXY": "localhost,127.0.0.1",
+        "HOMEPAGE": "https://svc:not a provider@example.com",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    known = settings.KnownSecrets()
+
+    assert known() == {"of%20a%20proxy", "of a proxy", "token-in-place-of-a-key"}
+    assert settings.find_passwords(["https://example.com/v1"]) == frozenset()
+
+
 def test_a_rotated_secret_stays_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The new value is known at once, and the old one may still be in a result."""
     file = tmp_path / "db"

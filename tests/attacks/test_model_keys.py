@@ -1,7 +1,9 @@
 """Attack: what a worker proves itself with, to models and to Temporal, is told by whoever can."""
 
+import asyncio
+import json
 import os
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +15,7 @@ from holdfast import Agent, App, ChatServer, Risk, tool
 from holdfast.testing import call, say
 from tests.adapters.dialects import DIALECTS
 from tests.adapters.provider_server import ProviderServer
+from tests.attacks.servers import JSON, serving
 from tests.attacks.test_secrets import histories, leaks, texts
 from tests.running import Runs
 
@@ -121,6 +124,43 @@ async def test_no_words_of_a_server_take_its_key_into_history(
                 assert "what is" in whole
                 quoted = {said for key in keys for said in (key, quote(key))}
                 assert [half for said in quoted for half in halves(said) if half in whole] == []
+
+
+PASSWORD = "mole-7f3e-cart-91b2"
+"""Of an address: what is sent in place of a key, to a server or to what stands before it."""
+
+
+async def quote_proof(head: bytes, writer: asyncio.StreamWriter) -> None:
+    """Refuse a request, in the words by which it was to be let in, as they were sent and read."""
+    proof = next(line for line in head.decode().splitlines() if "asic " in line).split()[-1]
+    read = b64decode(proof).decode()
+    body = json.dumps({"error": {"message": f"who is Basic {proof}, {read}?"}}).encode()
+    begin = f"HTTP/1.1 400 No\r\ncontent-type: {JSON}\r\ncontent-length: {len(body)}\r\n\r\n"
+    writer.write(begin.encode() + body)
+    await writer.drain()
+
+
+@pytest.mark.usefixtures("provider")
+async def test_no_words_of_a_server_take_the_password_of_its_address_into_history(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who says in an address how to sign in proves it by that, and the server may quote it."""
+    token = PASSWORD.swapcase()
+    async with serving(quote_proof) as address:
+        for dialect in DIALECTS.values():
+            behind = address.replace("//", f"//svc:{PASSWORD}@")
+            monkeypatch.setenv(dialect.address_variable, behind + dialect.root)
+        house = ChatServer(base_url=address.replace("//", f"//{token}@") + "/v1")
+        models = [*(one.model for one in DIALECTS.values()), "openai-chat:house/m"]
+        agent = Agent(name="it", instructions="Do as you are told.", models=models)
+        async with runs.working(App(agents=[agent], chat_servers={"house": house})):
+            run = await runs.start("it")
+            result = await run.result()
+            told = [text for one in await histories(runs, run) for text in texts(one)]
+
+    assert result.status == "failed"
+    assert "\n".join(told).count("who is Basic") >= len(models)
+    assert [one for one in (PASSWORD, token) if leaks("\n".join(told), one)] == []
 
 
 def halves(quoted: str) -> Iterator[str]:
