@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.client import Interceptor as ClientInterceptor
@@ -13,6 +14,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from holdfast import Agent, App, Budget
 from holdfast.contracts.approvals import ApprovalRequest, JudgeInput
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.sessions.messages import OutcomeReport
 from holdfast.contracts.signals import ApprovalSignal
 from holdfast.contracts.state.run import RunState
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
@@ -168,16 +170,34 @@ async def test_no_word_in_a_steady_flood_is_lost(runs: Runs) -> None:
     assert refused == 3 * len(names)
 
 
-async def speak(runs: MemoryRuns, run_id: str, said: Sequence[tuple[str, JsonObject]]) -> None:
-    """Say one thing in each workflow task of a run."""
-    for name, words in said:
+async def test_a_server_lets_a_session_close_in_a_steady_flood(runs: Runs) -> None:
+    """It refuses an end behind which more has come once, and then takes no more until it is."""
+    # T-16
+    flooded, flood = flooding(runs)
+    talks = Talks(flooded)
+    async with talks.working(scripted(latest)):
+        talk = talks.talk()
+        await talk.exchange("m", "m")
+        flood.left = [("approval", JUNK)] * MOST
+        await flood.go_on(talk.id)
+        totals = await talk.close()
+        await talk.replayed()
+
+    assert totals["messages"] == 1
+    assert flood.left
+
+
+async def speak(runs: MemoryRuns, run_id: str, said: Sequence[tuple[str, JsonObject]]) -> int:
+    """Say one thing in each workflow task of a run; return how many until it was over."""
+    for count, (name, words) in enumerate(said):
         run = runs.server.find(run_id)
         if run is None:
-            return
+            return count
         done = len(run.tasks.records)
         run.signal(name, await data_converter.encode([words]))
         while run.closed is None and len(run.tasks.records) == done:  # noqa: ASYNC110 -- as it is
             await asyncio.sleep(0)
+    return len(said)
 
 
 @pytest.mark.parametrize("habits", [Habits(), Habits(divides=True, renews_after=3)])
@@ -206,3 +226,26 @@ async def test_who_decides_in_a_steady_flood_is_answered(home: Path, habits: Hab
     assert {one.code for one in refused} == {"unknown_request"}
     assert answer.accepted
     assert result.answer == "send denied"
+
+
+@pytest.mark.parametrize("habits", [Habits(), Habits(divides=True, renews_after=3)])
+async def test_a_steady_flood_keeps_no_session_from_closing(home: Path, habits: Habits) -> None:
+    """What had come is heard, a message that came behind is answered, and then it is over."""
+    # T-16 SE-06
+    runs = MemoryRuns(habits)
+    async with runs.working(scripted(latest), archive=f"file:{home / 'archive'}"):
+        run = await runs.say("talk", {"agent": "it"}, {"message_id": "m-1", "text": "one"})
+        await run.rest()
+        late: JsonObject = {"message_id": "m-2", "text": "two"}
+        junk, close = ("approval", JUNK), ("close", dict[str, JsonValue]())
+        said = [*[junk] * 9, close, junk, ("message", late), junk, close, *[junk] * MOST]
+        count = await runs.thread.call(speak(runs, run.id, said))
+        answer = await run.query("outcome", OutcomeReport, {"message_id": "m-2"})
+        over = await run.rest()
+        await run.stories()
+    await runs.close()
+
+    assert over
+    assert count < MOST
+    assert answer.result is not None
+    assert answer.result.answer == "two"

@@ -76,7 +76,11 @@ from holdfast.workflows.notifications import notify
 from holdfast.workflows.projects import take_back_before_stop
 from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
 from holdfast.workflows.sessions import steps as session_steps
-from holdfast.workflows.sessions.closing import archive_conversation, archive_session
+from holdfast.workflows.sessions.closing import (
+    archive_conversation,
+    archive_session,
+    hear_last_words,
+)
 from holdfast.workflows.tool_call import run_tool
 
 
@@ -166,7 +170,7 @@ class StepLoop:
 
     async def _finish(self) -> bool:
         """End, unless it is a session to which something was said while it was archived."""
-        await self._hear_all()
+        await hear_last_words(self._run, self._inbox)
         run_context.publish_status(self._run)
         if self._run.state.session is None:
             return True
@@ -175,18 +179,11 @@ class StepLoop:
         # One whose history says nothing of it completed at once.
         while saved.hears_more and is_behind_local_activity():
             await hear_what_waits(self._run.state.run_id)
-        await self._hear_all()
-        return isinstance(self._next_step(), Finish)
-
-    async def _hear_all(self) -> None:
-        """Hear what has come to a run that is over, and gather no more of it."""
-        if self._inbox.keeps_from_ending():
-            await hear_what_waits(self._run.state.run_id)  # as before a new execution
-            self._inbox.set_draining()
-            if self._run.state.session is None:
-                return await self._inbox.end()
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        return self._inbox.set_draining(on=False)
+        await hear_last_words(self._run, self._inbox)
+        if isinstance(self._next_step(), Finish):
+            return True
+        self._inbox.resume()
+        return False
 
     async def _continue_as_new(self) -> None:
         """

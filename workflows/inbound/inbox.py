@@ -125,6 +125,7 @@ class Inbox:
         self._hurrying = False
         self._leaving = self._paused = False
         self._last = sys.maxsize
+        self._resumed: asyncio.Task[None] | None = None
         self._asking: list[InboundMessage] = []
         self._owed: tuple[InboundMessage, ...] = ()
         self._lately: deque[datetime] = deque(maxlen=MAX_REFUSALS_PER_WINDOW)
@@ -137,6 +138,10 @@ class Inbox:
     def unheard(self) -> tuple[InboundMessage, ...]:
         """What has come, and nobody has read yet."""
         return tuple(self._waiting)
+
+    def find_open_questions(self) -> tuple[InboundMessage, ...]:
+        """Return the same, with what is asked and has yet to have its turn."""
+        return *self._waiting, *(one for one in self._asking if one.disposition is None)
 
     @property
     def backlog(self) -> tuple[UnheardMessage, ...]:
@@ -161,12 +166,19 @@ class Inbox:
 
     def keeps_from_ending(self) -> bool:
         """Whether a run that is over would wait for what has come, and for what is gathered."""
-        return not workflow.all_handlers_finished() and workflow.patched(GATHERED_ENOUGH)
+        waits = bool(self._waiting) or not self._is_silent()
+        return waits and workflow.patched(GATHERED_ENOUGH)
 
     async def end(self) -> None:
         """Hear what has come to a run that is over, and nobody who comes later."""
         self._last, self._owed = self.taken, tuple(self._asking)
-        await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self._is_over())
+        if not self._judging:
+            await self._judge_all()  # what came behind an end before this one
+        await workflow.wait_condition(lambda: self._is_silent() or self._is_over())
+
+    def _is_silent(self) -> bool:
+        """Whether nothing is judged, and nobody waits for an answer."""
+        return workflow.all_handlers_finished() and not self._judging
 
     def _is_over(self) -> bool:
         """Whether nobody is heard any more: all have been who had come, and have their answers."""
@@ -180,14 +192,17 @@ class Inbox:
         As long as that has no room there, or an update waits for its answer, it is heard here.
         """
         self._hurrying = self._leaving = True
-        await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self._is_still())
+        await workflow.wait_condition(lambda: self._is_silent() or self._is_still())
 
     def _is_still(self) -> bool:
         return self._paused and self._can_leave_backlog()
 
     def resume(self) -> None:
-        """Hear the backlog here: there is no new execution."""
+        """Hear what waits here: there is no new execution, or the run isn't over after all."""
         self._hurrying = self._leaving = False
+        self._last, self._owed = sys.maxsize, ()
+        if self._waiting and not self._judging:
+            self._resumed = asyncio.create_task(self._judge_all())
 
     def _can_leave_backlog(self) -> bool:
         """

@@ -1,4 +1,4 @@
-"""How a session is kept when it closes, and what was said when it goes on in a new execution."""
+"""How a run hears its last words; how a session is kept when it closes, or goes on anew."""
 
 from temporalio import workflow
 
@@ -10,11 +10,45 @@ from holdfast.contracts.sessions.state import SessionState
 from holdfast.run.sessions.messages import require_session
 from holdfast.run.sessions.opening import leave_session
 from holdfast.workflows import options
+from holdfast.workflows.inbound.inbox import Inbox
+from holdfast.workflows.inbound.signals import hear_what_waits
 from holdfast.workflows.run_context import RunContext
+from holdfast.workflows.sessions import views
 from holdfast.workflows.views import PageQuery, select_page
 
 PAGES_IN_PLACE = "pages-in-place"
 """The patch by which a page says where it stands though what was said before it was left out."""
+
+CLOSED_IN_FLOODS = "closed-in-floods"
+"""The patch by which a session that is over waits for no flood to end."""
+
+
+async def hear_last_words(run: RunContext, inbox: Inbox) -> None:
+    """
+    Hear what has come to a run that is over, and gather no more of it.
+
+    Of what comes to a session later, which may have no end, only a message that it would take is
+    heard: the session goes on with that.
+    """
+    if inbox.keeps_from_ending():
+        await hear_what_waits(run.state.run_id)  # as before a new execution
+        inbox.set_draining()
+        if run.state.session is None or workflow.patched(CLOSED_IN_FLOODS):
+            await inbox.end()
+            while _has_more_to_do(run, inbox):
+                await inbox.end()
+            return
+    await workflow.wait_condition(workflow.all_handlers_finished)
+    inbox.set_draining(on=False)
+
+
+def _has_more_to_do(run: RunContext, inbox: Inbox) -> bool:
+    """Whether a message that nobody has read is work for a session that has none."""
+    if (session := run.state.session) is None or session.waiting:
+        return False
+    said = (one for one in inbox.find_open_questions() if one.signal == "message")
+    taken = views.take_unheard(run.state, said, workflow.now())
+    return bool(require_session(taken).waiting)
 
 
 async def archive_session(run: RunContext) -> SaveResult:
