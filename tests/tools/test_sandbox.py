@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.util import cache_from_source
 from pathlib import Path
 from time import monotonic
 
@@ -23,7 +22,7 @@ from holdfast.contracts.tools import Risk
 from holdfast.tools.artifacts import FileArtifacts
 from holdfast.tools.execution import WorkerExecutor
 from holdfast.tools.registry import ToolRegistry
-from holdfast.tools.sandbox import identity, jail, sources, syscalls, watch
+from holdfast.tools.sandbox import identity, jail, syscalls, watch
 from holdfast.tools.sandbox.bounds import BOUNDS
 from holdfast.tools.sandbox.calls import SandboxExecutor
 from holdfast.tools.sandbox.jail import Jail
@@ -159,99 +158,6 @@ def test_a_sandboxed_tool_must_be_importable() -> None:
 
     with pytest.raises(AppError, match="a tool in the sandbox runs in a process of its own"):
         ToolRegistry([hidden])
-
-
-def a_package(folder: Path, name: str) -> Path:
-    """A package with code, and with what lies beside code."""
-    package = folder / name
-    for path in (
-        "__init__.py",
-        "one.py",
-        "inner/two.py",
-        ".env",
-        ".git/three.py",
-        "data.json",
-        "key.pem",
-        "node_modules/four.py",
-        "venv/five.py",
-        "venv/pyvenv.cfg",
-        ".hidden.py",
-    ):
-        (package / path).parent.mkdir(parents=True, exist_ok=True)
-        (package / path).write_text("")
-    return package
-
-
-@pytest.fixture
-def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a package that this process has imported from a project."""
-    name = "imported_from_a_project"
-    package = a_package(tmp_path / "project", name)
-    made = type(sys)(name)
-    made.__path__ = [str(package)]
-    made.__file__ = str(package / "__init__.py")
-    monkeypatch.setitem(sys.modules, name, made)
-    return name
-
-
-def test_only_code_is_copied(imported: str, tmp_path: Path) -> None:
-    """Of a package its code is copied; keys, data, hidden folders and environments aren't."""
-    folder = sources.copy_code([imported], tmp_path / "copies")
-
-    copied = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    copied.remove("holdfast/__init__.py")
-    assert {name for name in copied if not name.endswith(".pyc")} == {
-        f"{imported}/__init__.py",
-        f"{imported}/one.py",
-        f"{imported}/inner/two.py",
-    }
-
-
-def test_code_is_copied_once(imported: str, tmp_path: Path) -> None:
-    """The same code has one copy; changed code has another."""
-    first = sources.copy_code([imported], tmp_path / "copies")
-    assert sources.copy_code([imported], tmp_path / "copies") == first
-
-    (tmp_path / "project" / imported / "one.py").write_text("x = 1\n")
-
-    assert sources.copy_code([imported], tmp_path / "copies") != first
-    assert len(list((tmp_path / "copies").iterdir())) == 2
-
-
-def test_everybody_may_read_the_copy(imported: str, tmp_path: Path) -> None:
-    """The copy can be read by whom the call runs as, whatever the project's own rights are."""
-    (tmp_path / "project" / imported / "one.py").chmod(0o600)
-
-    folder = sources.copy_code([imported], tmp_path / "copies")
-
-    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.py")} == {0o644}
-    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*/")} == {0o755}
-    assert folder.stat().st_mode & 0o777 == 0o755
-
-
-def test_our_code_is_compiled(tmp_path: Path) -> None:
-    """What every call imports needn't be compiled by every call."""
-    folder = sources.copy_code(sources.OURS_ALONE, tmp_path)
-
-    assert Path(cache_from_source(str(folder / "holdfast" / "tools" / "tool.py"))).exists()
-
-
-def test_too_much_code_is_refused(
-    imported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An app that drags half a disk along is told so."""
-    monkeypatch.setattr(sources, "MAX_FILES", 2)
-
-    with pytest.raises(AppError, match="define sandboxed tools in a package of their own"):
-        sources.copy_code([imported], tmp_path / "copies")
-
-
-def test_what_is_installed_is_not_copied(imported: str) -> None:
-    """Of what is imported, only what no folder of Python's holds must be copied."""
-    names = sources.list_loaded_modules(jail.find_system_folders())
-
-    assert {"holdfast", "tests", imported} <= set(names)
-    assert not {"os", "pydantic", "pytest", "pydantic_core", "sys"} & set(names)
 
 
 def test_no_folder_is_shown_whole() -> None:

@@ -6,7 +6,9 @@ import py_compile
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from importlib.machinery import all_suffixes
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -23,6 +25,12 @@ CODE = "/code"
 """Where the copy lies inside."""
 
 MAX_FILES = 20_000
+
+ABANDONED_SECONDS = 3_600
+"""Seconds since somebody began a copy that isn't there by now; one takes some."""
+
+_PARTIAL = "tmp"
+"""How the folder of a copy is named that isn't complete; no digest is."""
 
 
 def list_loaded_modules(there: Iterable[Path]) -> tuple[str, ...]:
@@ -44,23 +52,40 @@ def copy_code(names: Iterable[str], into: Path) -> Path:
     Copy modules and packages as they are now to a folder of their own below *into*.
 
     Only code is copied: what lies beside it, such as `.env`, `.git` or keys, stays outside. The
-    folder is named by its content, so it is made once.
+    folder is named by its content, so it is made once: by what was copied, which may have changed
+    since somebody looked whether there is a copy.
     """
     files = dict(sorted(_files(names)))
+    into.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(into)
+    if (known := into / _digest(files)).exists():
+        return known
+    with tempfile.TemporaryDirectory(dir=into, prefix=_PARTIAL) as partial:
+        copy = Path(partial, "code")
+        _copy(files, copy)
+        folder = into / _digest({name: copy / name for name in files})
+        try:
+            copy.rename(folder)
+        except OSError:
+            if not folder.exists():
+                raise  # else another worker was quicker
+    return folder
+
+
+def _digest(files: Mapping[str, Path]) -> str:
     hashed = hashlib.sha256(sys.version.encode())
     for name, path in files.items():
-        hashed.update(f"{name}\0{path.stat().st_size}\0".encode() + path.read_bytes())
-    folder = into / hashed.hexdigest()[:32]
-    if not folder.exists():
-        into.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=into) as partial:
-            _copy(files, Path(partial, "code"))
-            try:
-                Path(partial, "code").rename(folder)
-            except OSError:
-                if not folder.exists():
-                    raise  # else another worker was quicker
-    return folder
+        content = path.read_bytes()
+        hashed.update(f"{name}\0{len(content)}\0".encode() + content)
+    return hashed.hexdigest()[:32]
+
+
+def _remove_leftovers(into: Path) -> None:
+    """Remove what workers have left that were killed while they copied."""
+    for partial in into.glob(f"{_PARTIAL}*"):
+        with suppress(FileNotFoundError):  # another worker removes it, or is done
+            if partial.stat().st_mtime < time.time() - ABANDONED_SECONDS:
+                shutil.rmtree(partial, ignore_errors=True)
 
 
 def _copy(files: Mapping[str, Path], folder: Path) -> None:
