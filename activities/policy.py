@@ -301,6 +301,7 @@ class PolicyActivities:
             decision=clip_decision(decision),
             filled=call.diff_arguments(given.arguments),
             effect=name_effect(call, (drafting or case).effect),
+            named=_find_named_effect(doing, call, written, (drafting or case).effect),
             repeatable=may_repeat(drafting or case),
             canonical=_canonical(call, compared.values),
             undo=shown if isinstance(decision, ApprovalRequired) else rule_on_undo(doing, case),
@@ -359,6 +360,16 @@ def _find_draft(asked: AuthorizeCalls, call: ToolCall, tool: Tool) -> Draft | No
     """Return the draft of a call, if the tool that is its draft variant today made it."""
     wanted = (call.call_id, tool.contract.draft)
     return next((one for one in asked.drafts if (one.call_id, one.tool) == wanted), None)
+
+
+def _find_named_effect(
+    doing: Tool | None, call: ToolCall, written: JsonObject, effect: str
+) -> str:
+    """Return what a call has that names what this one left out; empty where it is the same."""
+    if doing is None or call.arguments == written:
+        return ""
+    named = doing.effect(call.arguments)
+    return "" if named == effect else named
 
 
 def _canonical(call: ToolCall, values: JsonObject) -> JsonObject | None:

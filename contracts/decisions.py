@@ -150,7 +150,8 @@ class Decided(Contract):
     is decided, shown, approved and run with these, `arguments_digest` is that of all of them.
     `effect` is the same for calls that do the same, however a model wrote their arguments: with
     defaults left out, or a number as text; it is empty where the call's own arguments say so.
-    Where the draft variant runs instead it is that of the draft, and `draft_risk` is its class.
+    `named` is that of a call that names what this one left out, where it is another one.
+    Where the draft variant runs instead both are those of the draft, and `draft_risk` its class.
     `repeatable` says that what runs changes nothing.
     `canonical` are the arguments as the tool takes them, where those of the call are written
     otherwise. `undo` says whether what runs may be taken back, where a tool is named for that.
@@ -169,6 +170,7 @@ class Decided(Contract):
     decision: Decision
     filled: JsonObject = Field(default_factory=dict, exclude_if=not_)
     effect: str = Field(default="", exclude_if=not_)
+    named: str = Field(default="", exclude_if=not_)
     repeatable: bool = Field(default=False, exclude_if=not_)
     canonical: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
     undo: UndoRuling | None = Field(default=None, exclude_if=not_)
@@ -219,11 +221,12 @@ def decision_of(ruling: Ruling | None) -> Decision | None:
     return ruling.decision if isinstance(ruling, Decided) else None
 
 
-def find_effect(call: AnyCall, ruled: Decided) -> str:
-    """Return what is the same for calls that do the same as this one, with all its arguments."""
-    if ruled.effect or not isinstance(call, ToolCall):
-        return ruled.effect
-    return fingerprint_effect(call.name, call.arguments)
+def find_effects(call: AnyCall, ruled: Decided) -> tuple[str, ...]:
+    """Return what calls have, the one or the other, that do the same as this one."""
+    effect = ruled.effect
+    if not effect and isinstance(call, ToolCall):
+        effect = fingerprint_effect(call.name, call.arguments)
+    return tuple(filter(None, (effect, ruled.named)))
 
 
 def name_effect(call: ToolCall, effect: str) -> str:

@@ -72,11 +72,12 @@ class Effect(Contract):
 
     `arguments` are canonical: as the tool takes them, with defaults; left out where there is too
     much of them. `digest` is that of tool and arguments, and empty where nobody needs to know it
-    again. A `local` effect changed nothing but the workspace of its run. `part` is the run of this
-    one's that did it, `reported` that it couldn't be taken back and was told. `undo` says whether
-    it may be, and by which tool, which needs the `call`, what that answered, the `agents` (who
-    made the call, then those that they worked for), and the name that the server gave its run; one
-    was `drafted` for that call. `time_limit` (seconds) and `sandboxed` bound a lost call's time.
+    again; `named` is that of a call that names what this one left out, where that is another. A
+    `local` effect changed nothing but the workspace of its run. `part` is the run of this one's
+    that did it, `reported` that it couldn't be taken back and was told. `undo` says whether it may
+    be, and by which tool, which needs the `call`, what that answered, the `agents` (who made the
+    call, then those that they worked for), and the name that the server gave its run; one was
+    `drafted` for that call. `time_limit` (seconds) and `sandboxed` bound a lost call's time.
     """
 
     summary: str
@@ -84,6 +85,7 @@ class Effect(Contract):
     arguments: JsonObject | None = Field(default=None, exclude_if=lambda value: value is None)
     outcome: EffectOutcome = "done"
     digest: str = Field(default="", exclude_if=not_)
+    named: str = Field(default="", exclude_if=not_)
     local: bool = Field(default=False, exclude_if=not_)
     part: str = Field(default="", exclude_if=not_)
     reported: bool = Field(default=False, exclude_if=not_)
@@ -99,6 +101,11 @@ class Effect(Contract):
     def with_(self, **changes: Unpack[EffectChange]) -> Self:
         """Return a copy with these fields changed."""
         return self.copy_with(changes)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """What calls have, the one or the other, that do the same."""
+        return tuple(filter(None, (self.digest, self.named)))
 
 
 class Compensation(Contract):

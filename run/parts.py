@@ -284,9 +284,10 @@ def _merge_effects(
 ) -> tuple[KnownEffect, ...]:
     """Put these effects behind what was known before; what isn't known stands before all."""
     outside = (
-        KnownEffect(tool=one.tool, digest=one.digest, outcome=one.outcome)
+        KnownEffect(tool=one.tool, digest=digest, outcome=one.outcome)
         for one in done
-        if one.digest and not one.local
+        if not one.local
+        for digest in one.digests
     )
     known = state.effects.known
     every = dict.fromkeys((*known, *outside))

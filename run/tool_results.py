@@ -23,7 +23,7 @@ from holdfast.contracts.decisions import (
     Refused,
     Ruling,
     RunInSandbox,
-    find_effect,
+    find_effects,
 )
 from holdfast.contracts.effects import Compensation, Effect
 from holdfast.contracts.run import AgentSnapshot
@@ -107,13 +107,11 @@ def replace_effect(state: RunState, index: int, effect: Effect) -> RunState:
 
 def remove_effect(state: RunState, index: int) -> RunState:
     """Forget an effect that was taken back: no other call may have done the same, so it may be."""
-    gone, effects = state.effects.done[index].digest, state.effects.without(index)
-    state = state.with_(effects=effects)
-    if not gone or any(one.digest == gone for one in effects.done):
-        return state
-    return state.with_effects(
-        known=tuple(one for one in effects.known if one.digest != gone),
-        unresolved=tuple(one for one in effects.unresolved if one != gone),
+    undone, effects = state.effects.done[index], state.effects.without(index)
+    gone = {*undone.digests}.difference(*(one.digests for one in effects.done))
+    return state.with_(effects=effects).with_effects(
+        known=tuple(one for one in effects.known if one.digest not in gone),
+        unresolved=tuple(one for one in effects.unresolved if one not in gone),
     )
 
 
@@ -167,12 +165,14 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
     sandboxed = isinstance(call.decision, RunInSandbox)
     stays = sandboxed and tool.side_effect == "local"
     lost = undo is not None and unknown
+    digest, named = (*digests_of(call, result), "", "")[:2]
     return Effect(
         summary=f"{call_line(asked)}{', if it happened' if unknown else ''}",
         tool=asked.name,
         arguments=(ruled.canonical if ruled else None) or asked.arguments,
         outcome="unknown" if unknown else "done",
-        digest=digest_of(call, result),
+        digest=digest,
+        named=named,
         local=stays,
         undo=undo,
         call=asked if undo else None,
@@ -195,18 +195,18 @@ def find_running_tool(agent: AgentSnapshot, call: CallState) -> ToolContract | N
     return tool.with_risk(call.ruling.runs_as, reaches_out=call.ruling.reaches_out)
 
 
-def digest_of(call: CallState, result: ToolResult) -> str:
+def digests_of(call: CallState, result: ToolResult) -> tuple[str, ...]:
     """
-    Return what is the same for calls that do the same; empty where they may be repeated.
+    Return what calls have that do the same; nothing where they may be repeated.
 
     Of what only read when it was allowed something unknown may have happened all the same: by the
     time that it ran, another worker knew it as a write.
     """
     ruled, unknown = call.ruling, result.status == "outcome_unknown"
     if not isinstance(ruled, Decided):
-        return ""
+        return ()
     was_read = ruled.runs_as.changes_nothing and unknown
-    return "" if ruled.repeatable and not was_read else find_effect(call.call, ruled)
+    return () if ruled.repeatable and not was_read else find_effects(call.call, ruled)
 
 
 def _without_committed_drafts(

@@ -162,7 +162,7 @@ def after_tools(
         if call.result is None
         and (result := found.get(call.call.call_id)) is not None
         and _has_unknown_effect(state, call, result)
-        and (digest := tool_results.digest_of(call, result))
+        for digest in tool_results.digests_of(call, result)
     )
     calls = tuple(
         _after_tool(state, call, found[call.call.call_id])

@@ -48,6 +48,6 @@ def prove_call(invocation: ToolInvocation) -> str:
 def digest_terms(ruling: Decided) -> str:
     """Return what is the same while a call may run as it was decided, in whatever words."""
     # Left out is when, and what the digest of the arguments stands for.
-    plain = dict.fromkeys(("at", "canonical", "filled", "scope"), True)
+    plain = dict.fromkeys(("at", "canonical", "filled", "named", "scope"), True)
     words = {"decision": {"reason"}, "undo": {"reason"}}
     return digest(ruling.model_dump(mode="json", exclude={**plain, **words}))

@@ -1,6 +1,7 @@
 """The same write once more, of which nothing but its form is another: of its value, or in time."""
 
 import dataclasses
+import re
 from datetime import datetime, time
 from decimal import Decimal
 from itertools import count
@@ -14,13 +15,13 @@ from typing_extensions import TypeAliasType
 
 from holdfast import Risk, Tiers, Tool, tool
 from holdfast.contracts.base import JsonObject
-from holdfast.testing import Reply, call, calls
+from holdfast.testing import Reply, ScriptTurn, call, calls
 from tests.memory.runs import MemoryRuns
 from tests.sample import lines, note, scripted, told
 from tests.workflows.test_permissions import policy
 from tests.workflows.tiered import staffed
 
-ALLOWED = "{id: ok, effect: allow, match: {tools: [pay, book, order, deliver]}}"
+ALLOWED = "{id: ok, effect: allow, match: {tools: [pay, remit, book, order, deliver]}}"
 TWO = Tiers(full="coder", simplified="clerk")
 TICKS = count()
 
@@ -46,6 +47,13 @@ async def pay(
 ) -> str:
     """Pay an amount of some coin."""
     note(log, f"paid {amount}")
+    raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def remit(log: str, what: Order) -> str:
+    """Pay for what is ordered, under the number that it has."""
+    note(log, f"remitted {what}")
     raise ConnectionError("the line went dead")
 
 
@@ -266,4 +274,35 @@ async def test_a_lost_write_is_known_again(
         await run.result()
         await memory_runs.stories(run)
 
+    assert len(lines(log)) == 1
+
+
+@pytest.mark.parametrize("name", ["pay", "remit"])
+async def test_a_lost_write_is_known_by_all_that_it_had(
+    memory_runs: MemoryRuns, tmp_path: Path, name: str
+) -> None:
+    """The next tier is told a call with what was made for it, and makes it just as it was told."""
+    # BY-11 BY-12 NR-06
+    log = str(tmp_path / "log")
+    said: JsonObject = {"amount": "1"} if name == "pay" else {"what": TEA}
+
+    def repeat(turn: ScriptTurn) -> Reply:
+        if turn.number > 1:
+            return told(turn)
+        reference = re.search(r'reference="([0-9a-f-]+)"', turn.goal)
+        at = re.search(r'"at": ?([0-9]+)', turn.goal)
+        if reference is not None:
+            return call(name, log=log, amount="1", reference=reference[1])
+        assert at is not None, turn.goal
+        return call(name, log=log, what={**TEA, "at": int(at[1])})
+
+    scripts = {"coder": [call(name, log=log, **said)], "clerk": repeat}
+    rules = policy(tmp_path, ALLOWED)
+    app = staffed(scripts, tiers=TWO, tools=(pay, remit), policy=rules)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        result = await run.result()
+        await memory_runs.stories(run)
+
+    assert result.answer == f"{name} denied"
     assert len(lines(log)) == 1

@@ -31,7 +31,7 @@ from holdfast.contracts.decisions import (
     Decided,
     Refused,
     Rulings,
-    find_effect,
+    find_effects,
 )
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.switches import Switch
@@ -121,7 +121,7 @@ async def test_what_is_no_text_is_an_argument_like_any_other(name: str) -> None:
     filled: JsonObject = {"data": value, **ruling.filled}
     assert take.fill_defaults(filled) == filled
     assert take.values(filled) == take.values({"data": value})
-    effect = find_effect(ToolCall(call_id="c1", name="take", arguments=filled), ruling)
+    (effect,) = find_effects(ToolCall(call_id="c1", name="take", arguments=filled), ruling)
     assert take.effect(filled) == take.effect({"data": value}) == effect
     assert take.effect({**filled, "page": {"data": PICTURE}}) != effect
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolCall, fingerprint_effect
-from holdfast.contracts.decisions import Decided, fill_arguments, find_effect
+from holdfast.contracts.decisions import Decided, fill_arguments, find_effects
 from tests.policy.test_rulings import authorized
 
 
@@ -32,6 +32,8 @@ async def test_a_ruling_has_an_effect_where_the_call_doesnt_say_it(
     (ruling,) = (await authorized(call)).rulings
 
     assert isinstance(ruling, Decided)
-    assert find_effect(fill_arguments(call, ruling), ruling) == fingerprint_effect(name, same_as)
+    assert find_effects(fill_arguments(call, ruling), ruling)[0] == fingerprint_effect(
+        name, same_as
+    )
     assert bool(ruling.effect) is ruled
     assert ("effect" in ruling.model_dump(mode="json")) is ruled
