@@ -12,7 +12,7 @@ from temporalio.bridge._visitor_functions import PayloadSequence, VisitorFunctio
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
 from temporalio.converter._extstore import StorageOperationMetrics
 
-from holdfast.workflows.payloads import InlineDataConverter
+from holdfast.workflows.payloads import InlineDataConverter, TolerantCodec, take_only
 
 if TYPE_CHECKING:  # who reads what a signal was needs no worker
     from temporalio.worker import WorkflowInstanceDetails
@@ -134,7 +134,7 @@ def unless_left(visit: Visit) -> Visit:
         if isinstance(ours, InlineDataConverter) and (codec := ours.tolerant_codec):
             has_headers = options.get("decode_headers") or options.get("encode_headers")
             places = await _find_payloads(message, skip_headers=not has_headers)
-            await _change(places, codec.decode if is_read else codec.encode)
+            await _change(places, codec, is_read=is_read)
             return StorageOperationMetrics()
         return await visit(message, converter, **options)
 
@@ -183,14 +183,15 @@ async def _find_payloads(
 
 
 async def _change(
-    places: Sequence[Payload | PayloadSequence],
-    change: Callable[[Sequence[Payload]], Awaitable[list[Payload]]],
+    places: Sequence[Payload | PayloadSequence], codec: TolerantCodec, *, is_read: bool
 ) -> None:
     """Put in the place of payloads what a codec makes of them."""
+    change = codec.decode if is_read else codec.encode
 
     async def change_one(place: Payload | PayloadSequence) -> None:
         if isinstance(place, Payload):
-            place.CopyFrom((await change([place]))[0])
+            changed = await change([place])
+            place.CopyFrom(take_only(changed) if is_read else changed[0])
             return
         changed = await change(list(place))
         del place[:]

@@ -21,7 +21,7 @@ from holdfast.activities.statuses import read_events
 from holdfast.contracts.base import Contract, JsonObject
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import escape_invisible_json
-from holdfast.workflows.payloads import MAX_PAYLOADS
+from holdfast.workflows.payloads import MAX_PAYLOADS, take_only
 
 MAX_HELD_BYTES = 50_000_000
 """Of histories that a worker reads at once; a run may have any number of executions and parts."""
@@ -228,9 +228,13 @@ def _note(more: int) -> Payload:
 
 
 async def _decode(codec: PayloadCodec, event: HistoryEvent) -> None:
-    for payload in _find(event, Payload):
-        (readable,) = await codec.decode([payload])
-        payload.CopyFrom(readable)
+    for place in _find_places(event):
+        if isinstance(place, Payload):
+            place.CopyFrom(take_only(await codec.decode([place])))
+            continue
+        read = [one for payload in place.payloads for one in await codec.decode([payload])]
+        del place.payloads[:]
+        place.payloads.extend(read[: MAX_PAYLOADS + 1])
     for failure in _find(event, Failure):
         _restore_message(failure)
 
@@ -258,18 +262,30 @@ def _find(message: Message, kind: type[Found]) -> Iterator[Found]:
     """Find the messages of a kind in another one, and in each other."""
     if isinstance(message, kind):
         yield message
+    for one in _list_messages(message):
+        yield from _find(one, kind)
+
+
+def _find_places(message: Message) -> Iterator[Payload | Payloads]:
+    """Find where there is room for payloads: for one, or for any number."""
+    for one in _list_messages(message):
+        if isinstance(one, Payload | Payloads):
+            yield one
+        else:
+            yield from _find_places(one)
+
+
+def _list_messages(message: Message) -> Iterator[Message]:
+    """List the messages that stand in another one."""
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
         options = field.message_type.GetOptions()
         if options.map_entry:
-            inner = (
-                value.values() if field.message_type.fields_by_name["value"].message_type else ()
-            )
+            has_messages = field.message_type.fields_by_name["value"].message_type
+            yield from value.values() if has_messages else ()
         else:
-            inner = value if field.is_repeated else (value,)
-        for one in inner:
-            yield from _find(one, kind)
+            yield from value if field.is_repeated else (value,)
 
 
 def render_export(histories: Sequence[WorkflowHistory]) -> str:

@@ -164,6 +164,7 @@ class WorkerExecutor:
 
 def _list_code_places(place: Path) -> Iterator[str]:
     """Yield where this Python, libraries and programs lie; and modules, for what is like one."""
+    yield from filter(None, [getattr(sys.modules["__main__"], "__file__", None)])
     places = sysconfig.get_paths()
     yield from (places[name] for name in ("stdlib", "purelib", "platlib", "scripts"))
     yield from filter(None, (sys.executable, f"{sys.prefix}/pyvenv.cfg"))

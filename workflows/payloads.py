@@ -191,7 +191,11 @@ class TolerantCodec(PayloadCodec):
         self._reads += 1
         if self._reads % _READS_IN_A_ROW == 0:
             await asyncio.sleep(0)
-        return [_bound(one) for one in await self._codec.decode(payloads)]
+        read = await self._codec.decode(payloads)
+        several = len(read) > len(payloads)
+        if several and (len(read) > MAX_PAYLOADS or _are_large(read, len(payloads))):
+            return list(_MANY)
+        return [_bound(one) for one in read]
 
     async def _wait_for_keys(self) -> None:
         """Raise what a codec does that can't read what it has just written."""
@@ -216,6 +220,16 @@ class TolerantCodec(PayloadCodec):
 def _bound(payload: Payload) -> Payload:
     """Return what a codec has read; nobody can read what is larger than anything of ours."""
     return payload if len(payload.data) <= _MAX_READ_BYTES else _UNREADABLE
+
+
+def _are_large(payloads: Sequence[Payload], written: int) -> bool:
+    """Whether payloads, of which as many were *written* in one or more, have too much together."""
+    return sum(len(one.data) for one in payloads) > written * _MAX_READ_BYTES
+
+
+def take_only(payloads: Sequence[Payload]) -> Payload:
+    """Return what was read where there is room for one: of several nobody can read any."""
+    return payloads[0] if len(payloads) == 1 else _UNREADABLE
 
 
 def _strip_details(failure: Failure) -> Failure:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from traceback import format_exception
@@ -24,7 +25,7 @@ from holdfast.contracts.bounds import MAX_PAYLOAD_BYTES
 from holdfast.histories import decode_failure
 from holdfast.testing import call
 from holdfast.trace.reader import read_trace
-from holdfast.workflows.payloads import TolerantCodec, data_converter
+from holdfast.workflows.payloads import TolerantCodec, data_converter, take_only
 from tests.attacks.test_regulated import working
 from tests.holdfast.test_client import Packed, asked
 from tests.sample import lines, send, told
@@ -51,10 +52,10 @@ async def find_line(whose: str) -> str:
     raise ConnectionError(f"no line to {whose}")
 
 
-def sending(log: Path) -> App:
+def sending(log: Path, codec: PayloadCodec | None = None) -> App:
     script = [call("send", log=str(log), text="hi"), told]
     agent = Agent(name="it", instructions="Send.", models=["scripted:it"], tools=[send])
-    return App(agents=[agent], scripts={"it": script}, codec=Packed())
+    return App(agents=[agent], scripts={"it": script}, codec=codec or Packed())
 
 
 async def test_no_rubbish_locks_an_approval_out(client: Client, tmp_path: Path) -> None:
@@ -244,6 +245,52 @@ async def test_what_unpacks_beyond_all_bounds_is_not_kept() -> None:
     assert read == [unreadable, PLAIN]
     (sealed,) = await Strict().encode([bomb])
     assert await TolerantCodec(Strict()).decode([sealed, PLAIN]) == [unreadable, unreadable]
+
+
+class Batched(Packed):
+    """Packs what goes out together into one, as a codec may: whoever packs says how many it is."""
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        packed = zlib.compress(Payloads(payloads=payloads).SerializeToString())
+        return [Payload(metadata={"encoding": b"binary/packed"}, data=packed)]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        read: list[Payload] = []
+        for payload in payloads:
+            is_packed = payload.metadata.get("encoding") == b"binary/packed"
+            inside = Payloads.FromString(zlib.decompress(payload.data)) if is_packed else None
+            read += [payload] if inside is None else inside.payloads
+        return read
+
+
+@pytest.mark.parametrize("many", [0, 2, 500_000])
+async def test_what_is_several_in_one_payload_wedges_no_run(
+    client: Client, tmp_path: Path, many: int
+) -> None:
+    """A message is one value: no other number of them is read, and the run stays readable."""
+    log = tmp_path / "sent"
+    (batch,) = await Batched().encode([Payload()] * many)
+    async with working(client, sending(log, Batched())) as (holdfast, queue):
+        run = await holdfast.start("it", "go", queue=queue)
+        request = await asked(run)
+        await shout(client, run.id, "steer", batch)
+        await run.approve(request.request_id, approver="zoe")
+        result, status = await run.result(), await run.status()
+        trace = read_trace(await run.history())
+
+    assert (result.status, status.refused_total) == ("completed", 1)
+    assert len(lines(log)) == 1
+    assert trace.status == "completed"
+
+
+async def test_no_more_is_read_of_one_payload_than_of_many() -> None:
+    """Nor anything but one value where there is room for one, as in a result or a memo."""
+    for many in (0, 2, 500_000):
+        (batch,) = await Batched().encode([PLAIN] * many)
+        read = await TolerantCodec(Batched()).decode([batch])
+
+        assert len(read) <= 2
+        assert take_only(read) == Payload(metadata={"encoding": b"binary/unreadable"})
 
 
 async def test_what_is_somewhat_larger_than_ours_is_read() -> None:

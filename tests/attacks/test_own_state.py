@@ -207,6 +207,7 @@ async def test_no_path_leads_to_what_chooses_the_server(
     ("variable", "value", "path"),
     [
         ("OPENSSL_CONF", "openssl.cnf", "openssl.cnf"),
+        ("OPENSSL_CONF_INCLUDE", "ssl", "ssl/engines.cnf"),
         ("LD_LIBRARY_PATH", ":/usr/lib:libs", "libs/libssl.so.3"),
         ("LD_LIBRARY_PATH", "/usr/lib:my libs", "my libs/libssl.so.3"),
         ("LD_LIBRARY_PATH", "/usr/lib;libs", "libs/libssl.so.3"),
