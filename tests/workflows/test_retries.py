@@ -289,6 +289,18 @@ async def test_what_may_not_be_tried_again(
         assert why in await refusal(again)
 
 
+async def test_no_part_is_tried_again(runs: Runs) -> None:
+    """Its whole is: by itself it would have neither the ceiling nor the reviewers of that."""
+    # BY-52
+    async with runs.working(staffed({"coder": [BROKEN]}, tiers=Tiers(full="coder"))):
+        run = await runs.start("it")
+        await run.result()
+        part = Run(runs.client.get_workflow_handle(f"{run.handle.id}.1-full"))
+        again = await refusal(await retried(runs, part, "coder"))
+
+    assert again.endswith("is a part of another run: retry that one")
+
+
 async def test_only_what_ended_without_an_answer_is_tried_again(runs: Runs) -> None:
     """Neither what has its answer nor what still goes on."""
     async with runs.working(scripted(lambda turn: say("done"))):
