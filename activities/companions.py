@@ -80,7 +80,9 @@ class Companions:
             ceiling=Ceiling(),
         )
         ruling = rule_on(CallContext(call, undo.contract, facts), act, self._policy)
-        return ruling.with_(reason=clip_chars(ruling.reason, MAX_RULING_REASON_CHARS))
+        effects = tuple(dict.fromkeys((effect, undo.effect(call.arguments))))
+        reason = clip_chars(ruling.reason, MAX_RULING_REASON_CHARS)
+        return ruling.with_(reason=reason, effects=effects if ruling.verdict == "allow" else ())
 
     def is_any_forbidden(self, asked: AuthorizeCalls, tool: Tool, act: CallContext) -> bool:
         """

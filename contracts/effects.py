@@ -10,13 +10,20 @@ from holdfast.contracts.calls import ToolCall
 from holdfast.contracts.tools import TOOL_NAME_PATTERN, Risk
 
 
+class UndoRulingChange(TypedDict, total=False):
+    """What may change of it."""
+
+    reason: str
+    effects: tuple[str, ...]
+
+
 class UndoRuling(Contract):
     """
     What the permission engine says of a call's undo, when it rules on the call.
 
     `approval_required`: the undo takes an approval, and those of the call don't cover it, or not
     yet. Only what is allowed ever runs, and then nobody is asked again. `recovery` is the
-    documented way back that its approval takes.
+    documented way back that its approval takes, `effects` what calls have that do the same as it.
     """
 
     tool: str
@@ -25,10 +32,16 @@ class UndoRuling(Contract):
     rule: str
     reason: str
     recovery: str = Field(default="", exclude_if=not_)
+    effects: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
-    def with_(self, *, reason: str) -> Self:
-        """Return a copy with another reason."""
-        return self.copy_with({"reason": reason})
+    def with_(self, **changes: Unpack[UndoRulingChange]) -> Self:
+        """Return a copy with these fields changed."""
+        return self.copy_with(changes)
+
+    @property
+    def as_shown(self) -> Self:
+        """What people are shown of it, and approve."""
+        return self.with_(effects=()) if self.effects else self
 
 
 EffectOutcome: TypeAlias = Literal["done", "unknown"]

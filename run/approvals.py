@@ -64,7 +64,7 @@ def build_request(
         requester=f"agent {state.agent.name} for {state.brief.actor}",
         preview_ref=None if draft is None else draft.draft_id,
         preview=None if draft is None else draft.data,
-        undo=ruling.undo,
+        undo=ruling.undo and ruling.undo.as_shown,
         grant=decision.grant,
         challenge=_build_challenge(state, call, ruling, decision.grant),
     )
@@ -134,7 +134,7 @@ def _build_challenge(
     and grant are in it because they are what was shown. No time is: a replay of a workflow task
     that a query divided gives another one.
     """
-    draft, undo = call.draft, ruling.undo
+    draft, undo = call.draft, ruling.undo and ruling.undo.as_shown
     return digest(
         [
             state.first_execution_run_id,

@@ -34,13 +34,14 @@ from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import RetryRule, Risk, ToolContract
 from holdfast.run import tool_results
 from holdfast.run.disagreements import RETRY_DELAYS_SECONDS, NotBegun
+from holdfast.run.step import undoing
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.run_context import RunContext, SentCall, is_cancellation, wait_for_resume
 
-UNDO_LATER = "undo-later"
-"""The patch by which an undo that its worker couldn't begin just then is tried again."""
+UNDO_LATER, UNDONE_SINCE = "undo-later", "undone-since"
+"""The patches by which an undo that couldn't begin just then is tried again, and made once."""
 
 Files: TypeAlias = Literal["restored", "standing", "kept"]
 """What becomes of the workspace where effects are taken back; it may be kept until later."""
@@ -333,13 +334,13 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
     the workflow was reset, behind which point it may have run before.
     """
     state, ruling = run.state, effect.undo
-    if ruling is None:
-        return " (nothing undoes it)"
-    if ruling.verdict != "allow":
-        return f" ({ruling.tool}: {ruling.verdict} by {ruling.rule}: {ruling.reason})"
+    if ruling is None or ruling.verdict != "allow":
+        return undoing.describe_refusal(ruling)
     tool = state.agent.find_any_tool(ruling.tool)
     if tool is None or effect.call is None or not effect.agents:
         return f" (what {ruling.tool} would need isn't kept)"
+    if (repeat := undoing.find_repeat(state, index, ruling)) and workflow.patched(UNDONE_SINCE):
+        return repeat
     invocation = build_invocation(state, effect.call).with_(
         purpose="undo",
         agent=effect.agents[0],
@@ -349,7 +350,7 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
         basis=ruling.risk,
         call_id=_call_id(effect, effect.call),
     )
-    undoing, call = tool.with_risk(ruling.risk), effect.call
+    reverting, call = tool.with_risk(ruling.risk), effect.call
 
     async def attempt() -> ToolResult:
         await wait_for_resume(run)  # each time: a worker was looked for, or it waited too long
@@ -360,13 +361,15 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
         )
         run.state = tool_results.replace_effect(run.state, index, doubtful)
         with run.track_in_flight("undo"), run.track_sent(SentCall(invocation)):
-            return await _execute(undoing, invocation, None, "")
+            return await _execute(reverting, invocation, None, "")
 
-    trying = partial(_execute_where_found, undoing, invocation, attempt)
+    trying = partial(_execute_where_found, reverting, invocation, attempt)
     result = await _try_until_begun(tool.name, trying)
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"
-    if result.status != "outcome_unknown":
+    if result.status == "outcome_unknown":
+        run.state = undoing.keep_lost(run.state, ruling, reverting)
+    else:
         run.state = tool_results.replace_effect(run.state, index, effect)
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""
 

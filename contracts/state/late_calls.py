@@ -49,5 +49,5 @@ def digest_terms(ruling: Decided) -> str:
     """Return what is the same while a call may run as it was decided, in whatever words."""
     # Left out is when, and what the digest of the arguments stands for.
     plain = dict.fromkeys(("at", "canonical", "filled", "named", "scope"), True)
-    words = {"decision": {"reason"}, "undo": {"reason"}}
+    words = {"decision": {"reason"}, "undo": {"reason", "effects"}}
     return digest(ruling.model_dump(mode="json", exclude={**plain, **words}))

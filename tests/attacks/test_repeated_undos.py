@@ -1,0 +1,93 @@
+"""What takes an effect back is a call like any other: nobody makes it twice, nor a lost one."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import Risk, ToolContext, tool
+from holdfast.contracts.run import RunResult
+from holdfast.testing import Reply, call, say
+from tests.control.guarded import on_word
+from tests.memory.runs import MemoryRuns
+from tests.sample import lines, note, scripted, told
+from tests.workflows.test_permissions import policy
+
+ALLOWED = "{id: ok, effect: allow, match: {tools: [charge, pay_back]}}"
+
+LOST = 1
+"""The order of which nobody hears that it was paid back."""
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def pay_back(log: str, order: int, ctx: ToolContext) -> str:
+    """Pay back what was charged for an order."""
+    note(log, f"paid back {order}")
+    if order == LOST:
+        raise ConnectionError("the line went dead")
+    return "paid back"
+
+
+@tool(risk=Risk.WRITE_INTERNAL, undo="pay_back")
+async def charge(log: str, order: int) -> str:
+    """Charge somebody for an order."""
+    note(log, f"charged {order}")
+    return "charged"
+
+
+async def played(runs: MemoryRuns, folder: Path, *script: Reply) -> tuple[RunResult, list[str]]:
+    """Have a run say this; return what it came to, and all that was done."""
+    never = on_word("never", "bad", "output", on_trip="retry")
+    rules = policy(folder, ALLOWED)
+    app = scripted([*script, told], tools=(charge, pay_back), policy=rules, guardrails=[never])
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        await runs.stories(run)
+    return result, lines(folder / "log")
+
+
+@pytest.mark.parametrize("order", [LOST, 2])
+async def test_what_a_model_took_back_is_not_taken_back_again(
+    memory_runs: MemoryRuns, tmp_path: Path, order: int
+) -> None:
+    """A model pays back what it charged, and its answer is blocked: nobody pays it back again."""
+    # GR-13 BY-11
+    log = str(tmp_path / "log")
+    both = call("charge", log=log, order=order), call("pay_back", log=log, order=order)
+
+    result, done = await played(memory_runs, tmp_path, *both, say("bad"), say("good"))
+
+    assert done == [f"charged {order}", f"paid back {order}"]
+    assert result.compensation is not None
+    assert "isn't made again" in result.compensation.not_undone[1]
+
+
+async def test_an_undo_whose_answer_is_lost_is_not_called_again(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """Nobody knows whether it was paid back: the model that tries again may not pay it back."""
+    # GR-13 BY-11
+    log = str(tmp_path / "log")
+    charging = call("charge", log=log, order=LOST)
+
+    result, done = await played(
+        memory_runs, tmp_path, charging, say("bad"), call("pay_back", log=log, order=LOST)
+    )
+
+    assert done == [f"charged {LOST}", f"paid back {LOST}"]
+    assert result.answer == "pay_back denied"
+
+
+async def test_what_was_charged_again_is_taken_back(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """A charge that was paid back and made once more is paid back once more."""
+    # GR-13
+    log = str(tmp_path / "log")
+    again = call("charge", log=log, order=2)
+
+    _, done = await played(
+        memory_runs, tmp_path, again, call("pay_back", log=log, order=2), again, say("bad")
+    )
+
+    assert done == ["charged 2", "paid back 2", "charged 2", "paid back 2"]
