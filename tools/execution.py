@@ -12,7 +12,7 @@ from functools import partial
 from importlib.machinery import all_suffixes
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from holdfast.contracts.bounds import CLEARING_TIMEOUT, MAX_JSON_BYTES, TOO_DEEP_JSON, size
 from holdfast.contracts.calls import ToolInvocation
@@ -65,11 +65,16 @@ class Executor(Protocol):
         ...
 
 
+_File: TypeAlias = tuple[int, int] | Path
+"""What a resolved path means, by whatever name: some file systems know no capitals."""
+
+
 class _Identity(NamedTuple):
-    """What a resolved path means, by whatever name: some file systems know no capitals."""
+    """A file or folder, and the folders in which it lies."""
 
     path: Path
-    file: tuple[int, int] | Path
+    file: _File
+    above: frozenset[_File]
 
 
 class OwnFile:
@@ -187,7 +192,8 @@ def _deny_outside_workspace(
 
     That is the workspace of a tool that has no sandbox around it; the policy knows words alone.
     What is the worker's *own* is outside as well, wherever it lies, and for who *changes* it so is
-    what Python would run. A disk may keep this waiting.
+    what Python would run; and so are folders in which that lies, of which a tool may take all. A
+    disk may keep this waiting.
     """
     workspace = Path.cwd().resolve()
     place = (workspace / named).resolve()
@@ -196,22 +202,32 @@ def _deny_outside_workspace(
             f"{argument} {named[:500]!r} leads out of the workspace",
             ("use a path without links",),
         )
-    own_files = {one.find(patience).file for one in own}
+    found = [one.find(patience) for one in own]
     if changes:
-        own_files.update(map(_find_file, map(Path, _list_code_places(place))))
-    if not own_files.isdisjoint(map(_find_file, (place, *place.parents))):
+        found += map(_identify, map(Path, _list_code_places(place)))
+    files = {one.file for one in found}
+    if not files.isdisjoint(map(_find_file, (place, *place.parents))):
         raise ToolDenied(
             f"{argument} {named[:500]!r} leads to what the worker itself goes by",
             ("use another path",),
+        )
+    holding = frozenset[_File]().union(*(one.above for one in found))
+    if changes:  # whatever is new in such a folder may be a module
+        holding = holding.union(map(_find_file, map(Path, sys.path)))
+    if _find_file(place) in holding:
+        raise ToolDenied(
+            f"{argument} {named[:500]!r} has in it what the worker itself goes by",
+            ("use another folder",),
         )
 
 
 def _identify(path: Path) -> _Identity:
     place = path.resolve()
-    return _Identity(place, _find_file(place))
+    above = {*place.parents, *path.absolute().parents}  # a link may be replaced where it lies
+    return _Identity(place, _find_file(place), frozenset(map(_find_file, above)))
 
 
-def _find_file(place: Path) -> tuple[int, int] | Path:
+def _find_file(place: Path) -> _File:
     try:
         found = place.stat()
     except OSError:

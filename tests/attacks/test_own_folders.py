@@ -1,0 +1,125 @@
+"""Attack: a tool that works on all of a folder is given one with the worker's own state in it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from holdfast import Agent, App, ResourceScope, Risk, tool
+from holdfast.contracts.calls import Purpose
+from holdfast.contracts.errors import ToolDenied
+from holdfast.testing import call
+from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.execution import WorkerExecutor
+from holdfast.tools.tool import Tool
+from tests.builders import admitted, an_invocation
+from tests.running import Runs
+from tests.sample import told
+from tests.tools.sample_tools import secret_of
+
+FOLDER = ResourceScope(kind="workspace", argument="folder")
+WORDS = "patient 4711 has the flu"
+
+
+@tool(risk=Risk.READ_ONLY, max_result_chars=100)
+async def read_records(tenant: str) -> str:
+    """Read all that there is of a tenant."""
+    return f"{tenant}: {WORDS} " * 100
+
+
+@tool(risk=Risk.READ_ONLY, scope=FOLDER)
+async def search(folder: str, words: str) -> list[str]:
+    """Find the files below a folder in which words stand."""
+    files = (one for one in Path(folder).rglob("*") if one.is_file())
+    return [one.read_text(errors="replace") for one in files if words in one.read_text("latin-1")]
+
+
+@tool(risk=Risk.WRITE_LOCAL, scope=FOLDER)
+async def clear(folder: str) -> str:
+    """Remove all that lies in a folder."""
+    for one in Path(folder).iterdir():
+        shutil.rmtree(one) if one.is_dir() else one.unlink()
+    return "cleared"
+
+
+async def test_no_search_finds_what_another_tenant_was_told(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results that are too large for a model lie in the home, and by default that lies here."""
+    monkeypatch.chdir(tmp_path)
+    told_to_acme = [call("read_records", tenant="acme"), told]
+    found_by_other = [call("search", folder=".", words="flu"), told]
+    agents = [
+        Agent(name="reader", instructions="x", models=["scripted:a"], tools=[read_records]),
+        Agent(name="finder", instructions="x", models=["scripted:b"], tools=[search]),
+    ]
+    scripts = {"a": told_to_acme, "b": found_by_other}
+    async with runs.working(App(agents=agents, scripts=scripts)):
+        await (await runs.start("reader", tenant="acme")).result()
+        assert WORDS in "".join(one.read_text() for one in tmp_path.rglob("*.json"))
+        run = await runs.start("finder", tenant="other")
+        await run.result()
+        refused = await run.failure()
+
+    assert refused.reason == "folder '.' has in it what the worker itself goes by"
+
+
+@pytest.mark.parametrize("tool_", [search, clear])
+@pytest.mark.parametrize("folder", [".", "", "data", "data/", "to-data"])
+async def test_no_folder_holds_what_the_worker_goes_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool_: Tool, folder: str
+) -> None:
+    """By whatever name, and however far below; beside it all is as ever."""
+    home = tmp_path / "data" / "far" / "home"
+    home.mkdir(parents=True)
+    (home / "approvers.json").write_text("{}")
+    (tmp_path / "to-data").symlink_to(tmp_path / "data")
+    (tmp_path / "data" / "notes").mkdir()
+    monkeypatch.chdir(tmp_path)
+    place = WorkerExecutor(secret_of, FileArtifacts(home), (home,))
+    given = {"words": "x"} if tool_ is search else {}
+    asked = an_invocation(arguments={"folder": folder, **given})
+
+    with pytest.raises(ToolDenied, match="has in it what the worker itself goes by"):
+        await place.run(tool_, asked, lambda _: None, admitted)
+    beside = an_invocation(arguments={"folder": "data/notes", **given})
+    await place.run(tool_, beside, lambda _: None, admitted)
+
+    assert (home / "approvers.json").exists()
+
+
+async def test_no_folder_holds_a_link_to_what_the_worker_goes_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who replaces a link has the worker go by something else."""
+    for name in ("links", "state"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "links" / "home").symlink_to(tmp_path / "state")
+    monkeypatch.chdir(tmp_path)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "kept"), (Path("links/home"),))
+    asked = an_invocation(arguments={"folder": "links"})
+
+    with pytest.raises(ToolDenied, match="has in it what the worker itself goes by"):
+        await place.run(clear, asked, lambda _: None, admitted)
+
+
+@pytest.mark.parametrize("purpose", ["call", "undo"])
+async def test_no_folder_is_changed_that_holds_the_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, purpose: Purpose
+) -> None:
+    """Nor modules or programs that its worker will start with; it may be searched."""
+    policy = tmp_path / "rules" / "policy.yaml"
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "programs").mkdir()
+    policy.write_text("version: 1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "programs" / "bin"))
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path.parent / "home"), policy=policy)
+
+    for folder in ("rules", "programs", "."):
+        asked = an_invocation(arguments={"folder": folder}, purpose=purpose)
+        with pytest.raises(ToolDenied, match="has in it what the worker itself goes by"):
+            await place.run(clear, asked, lambda _: None, admitted)
+    shown = an_invocation(arguments={"folder": ".", "words": "version"})
+
+    assert b"version: 1" in await place.run(search, shown, lambda _: None, admitted)
