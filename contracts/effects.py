@@ -77,6 +77,7 @@ class EffectChange(TypedDict, total=False):
     result: JsonValue
     time_limit: float
     sandboxed: bool
+    place: int
 
 
 class Effect(Contract):
@@ -90,7 +91,8 @@ class Effect(Contract):
     that did it, `reported` that it couldn't be taken back and was told. `undo` says whether it may
     be, and by which tool, which needs the `call`, what that answered, the `agents` (who made the
     call, then those that they worked for), and the name that the server gave its run; one was
-    `drafted` for that call. `time_limit` (seconds) and `sandboxed` bound a lost call's time.
+    `drafted` for that call. `time_limit` (seconds) and `sandboxed` bound a lost call's time. Its
+    `place` among all that its part did is told to the whole.
     """
 
     summary: str
@@ -110,6 +112,7 @@ class Effect(Contract):
     result: JsonValue = Field(default=None, exclude_if=lambda value: value is None)
     time_limit: float = Field(default=0, exclude_if=not_)
     sandboxed: bool = Field(default=False, exclude_if=not_)
+    place: int = Field(default=0, exclude_if=not_)
 
     def with_(self, **changes: Unpack[EffectChange]) -> Self:
         """Return a copy with these fields changed."""

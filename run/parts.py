@@ -22,9 +22,23 @@ UNKNOWN_EFFECT = KnownEffect(tool="", digest="", outcome="unknown")
 """What was done by a part that was lost, or of which too much was done to be kept."""
 
 
-def after_result(state: RunState, part: str, result: RunResult) -> RunState:
-    """Take over what a part did, what it took back, and which models failed it."""
-    theirs = tuple(_attribute_to_part(part, one) for one in (*result.effects, *result.unresolved))
+def has_places(result: RunResult) -> bool:
+    """Whether some of what a part did is known to be done and some isn't, in whatever order."""
+    return any(one.place for one in result.effects)
+
+
+def after_result(
+    state: RunState, part: str, result: RunResult, *, in_order: bool = True
+) -> RunState:
+    """
+    Take over what a part did, what it took back, and which models failed it.
+
+    What it did is taken back in the order of that; a run of an earlier release had another one.
+    """
+    told = (*result.effects, *result.unresolved)
+    if in_order:
+        told = sorted(told, key=lambda one: one.place)
+    theirs = tuple(_attribute_to_part(part, one) for one in told)
     state = escalations.record_attempts(
         tool_results.keep_effects(state, (*state.effects.done, *theirs)), *result.failures
     ).with_parts(tainted=state.parts.tainted or result.tainted)
@@ -315,7 +329,7 @@ def _has_lost_part(done: tuple[Effect, ...]) -> bool:
 
 def _attribute_to_part(part: str, effect: Effect) -> Effect:
     inner = f"{part}.{effect.part}" if effect.part else part
-    return effect.with_(part=inner, summary=f"{part}: {effect.summary}")
+    return effect.with_(part=inner, summary=f"{part}: {effect.summary}", place=0)
 
 
 def _render_list(title: str, lines: list[str]) -> str:

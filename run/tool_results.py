@@ -79,10 +79,10 @@ def split_by_outcome(
     every = (*_build_forgotten_effects(state), *state.effects.done)
     if not whole:
         every = tuple(map(_drop_compensation, every))
-    return (
-        tuple(effect for effect in every if effect.outcome == "done"),
-        tuple(effect for effect in every if effect.outcome == "unknown"),
-    )
+    elif len({one.outcome for one in every}) > 1:
+        every = tuple(one.with_(place=place) for place, one in enumerate(every, start=1))
+    done = tuple(effect for effect in every if effect.outcome == "done")
+    return done, tuple(effect for effect in every if effect.outcome == "unknown")
 
 
 def _drop_compensation(effect: Effect) -> Effect:

@@ -47,8 +47,8 @@ LATE_LOADS = "late-loads"
 """The patch by which a handoff is decided anew for which something was loaded for long."""
 
 
-ENOUGH_PARTS = "enough-parts"
-"""The patch by which no part begins where those before it have filled the execution."""
+ENOUGH_PARTS, PARTS_IN_ORDER = "enough-parts", "parts-in-order"
+"""The patches by which no part begins in a full execution, and what one did is in its order."""
 
 MAX_PARTS_BYTES = 25_000_000
 """
@@ -204,7 +204,8 @@ async def _run_and_charge(run: RunContext, task: ChildTask) -> _ChildResult:
     run.end_part(task.part)
     used = result.ledger or build_worst_case_ledger(task.ceiling)
     _charge(run, used)
-    run.state = parts.after_result(run.state, task.part, result)
+    in_order = not parts.has_places(result) or workflow.patched(PARTS_IN_ORDER)
+    run.state = parts.after_result(run.state, task.part, result, in_order=in_order)
     took = (workflow.now() - began).total_seconds()
     return _ChildResult(result, max(0.0, took - used.waited))
 

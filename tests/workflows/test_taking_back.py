@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast import Agent, App, Tiers
+from holdfast import Agent, App, Risk, Tiers, tool
 from holdfast.guardrails import Guardrail, judged_by
 from holdfast.testing import Script, call, calls, say
 from holdfast.trace.controlled import find_compensation
@@ -13,10 +13,38 @@ from tests.control.test_judges import judged
 from tests.control.test_undoing import FORBIDDEN, FREE, create
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
-from tests.sample import TOOLS, lines
+from tests.sample import TOOLS, lines, note
 from tests.workflows.test_known_effects import BROKEN, TWO
 from tests.workflows.test_permissions import policy
 from tests.workflows.tiered import staffed
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def tear_down(log: str, house: str) -> str:
+    """Tear a house down, which nobody may be in."""
+    note(log, f"torn down {house}")
+    return "torn down"
+
+
+@tool(risk=Risk.WRITE_INTERNAL, undo="tear_down")
+async def build(log: str, house: str) -> str:
+    """Build a house, and lose the answer."""
+    note(log, f"built {house}")
+    raise ConnectionError("the line went dead")
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def move_out(log: str, house: str) -> str:
+    """Have somebody move out of a house."""
+    note(log, f"moved out of {house}")
+    return "moved out"
+
+
+@tool(risk=Risk.WRITE_INTERNAL, undo="move_out")
+async def move_in(log: str, house: str) -> str:
+    """Have somebody move into a house."""
+    note(log, f"moved into {house}")
+    return "moved in"
 
 
 def block(word: str) -> Guardrail:
@@ -116,6 +144,29 @@ def paired(coder: Script, clerk: Script, guardrails: Sequence[Guardrail]) -> App
     ]
     it = Agent(name="it", instructions="Have others do it.", tiers=TWO)
     return App(agents=[it, *others], scripts={"coder": coder, "clerk": clerk})
+
+
+async def test_what_a_part_did_is_taken_back_in_its_order(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """The latest first, be it that of one before nobody knows whether it happened."""
+    # GR-13
+    log = str(tmp_path / "log")
+    allowed = "{id: ok, effect: allow, match: {tools: [build, tear_down, move_in, move_out]}}"
+    coder = [call("build", log=log, house="7"), call("move_in", log=log, house="7"), say("bad")]
+    app = staffed(
+        {"coder": coder},
+        tiers=Tiers(full="coder"),
+        guardrails=[block("bad")],
+        tools=(build, move_in),
+        policy=policy(tmp_path, allowed),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await run.result()
+        await memory_runs.stories(run)
+
+    assert lines(log) == ["built 7", "moved into 7", "moved out of 7", "torn down 7"]
 
 
 async def test_what_a_judge_did_is_taken_back_too(memory_runs: MemoryRuns, tmp_path: Path) -> None:
