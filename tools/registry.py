@@ -39,7 +39,7 @@ class ToolRegistry:
                     f"tool {name!r}: a synchronous tool runs in a process of its own and must be "
                     "importable there; define it at the top of a module, or make it async"
                 )
-            if tool.contract.needs_sandbox and not _importable(tool):
+            if tool.contract.needs_sandbox and not is_found_in_sandbox(tool):
                 raise AppError(
                     f"tool {name!r}: a tool in the sandbox runs in a process of its own and must "
                     "be importable there; define it at the top of a module"
@@ -134,6 +134,11 @@ def _check_risk(role: Role, risk: Risk) -> str | None:
 def _shape(schema: JsonObject) -> JsonObject:
     """Return what of a schema decides which arguments fit, without its title."""
     return {name: value for name, value in schema.items() if name not in {"title", "description"}}
+
+
+def is_found_in_sandbox(tool: Tool) -> bool:
+    """Whether a process in the sandbox finds it: there the script that serves is another one."""
+    return tool.module != "__main__" and _importable(tool)
 
 
 def _importable(tool: Tool) -> bool:

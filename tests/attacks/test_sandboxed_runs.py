@@ -7,12 +7,12 @@ import pytest
 from pydantic import JsonValue
 from temporalio.client import WorkflowHistory
 
-from holdfast import App, worker
+from holdfast import App, Risk, tool, worker
 from holdfast import tools as builtin
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.errors import HoldfastError
 from holdfast.testing import call, calls, say
-from holdfast.tools.tool import Tool
+from holdfast.tools.tool import Tool, import_object
 from tests.attacks import hostile
 from tests.running import Runs
 from tests.sample import scripted
@@ -253,3 +253,45 @@ rules:
 
     assert done.data == 3
     assert scheduled(history, "add")[0] == f"{runs.queue}-sandbox"
+
+
+BOXED = "version: 1\nrules: [{id: box, effect: sandbox, match: {tools: [enter]}}]\n"
+
+
+async def test_a_tool_that_the_sandbox_lacks_has_done_nothing(runs: Runs, tmp_path: Path) -> None:
+    """One inside a function isn't found by another process, to which a rule may send any tool."""
+
+    @tool(risk=Risk.WRITE_INTERNAL)
+    async def enter(name: str) -> str:
+        """Enter a name into the book."""
+        return f"{name} is entered"
+
+    rules = tmp_path / "policy.yaml"
+    rules.write_text(BOXED)
+    script = [call("enter", name="ada"), say("done")]
+    async with runs.working(scripted(script, policy=rules, tools=[enter])):
+        run = await runs.start("it")
+        await run.result()
+        failure = await run.failure()
+
+    assert (failure.status, failure.type) == ("denied", "permission_denied")
+    assert "the sandbox lacks enter" in failure.reason
+
+
+async def test_a_tool_that_cant_be_loaded_there_has_done_nothing(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one whose module wants a variable of its worker when it is imported."""
+    monkeypatch.setenv("CHOOSY_BOOK", "the book")
+    found = import_object("tests.attacks.choosy", "enter")
+    assert isinstance(found, Tool)
+    rules = tmp_path / "policy.yaml"
+    rules.write_text(BOXED)
+    script = [call("enter", name="ada"), say("done")]
+    async with runs.working(scripted(script, policy=rules, tools=[found])):
+        run = await runs.start("it")
+        await run.result()
+        failure = await run.failure()
+
+    assert failure.status == "error"
+    assert "enter can't be loaded in the sandbox: KeyError: 'CHOOSY_BOOK'" in failure.reason

@@ -160,6 +160,18 @@ def test_a_sandboxed_tool_must_be_importable() -> None:
         ToolRegistry([hidden])
 
 
+def test_a_sandboxed_tool_stands_in_no_script_that_serves() -> None:
+    """What is there the main module is the sandbox's own."""
+
+    async def served() -> str:
+        """Return a word or two."""
+        return "word"
+
+    served.__module__, served.__qualname__ = "__main__", "served"
+    with pytest.raises(AppError, match="define it at the top of a module"):
+        ToolRegistry([tool(risk=Risk.READ_ONLY, sandboxed=True)(served)])
+
+
 def test_no_folder_is_shown_whole() -> None:
     """Of /usr and of Python's own folders, parts are shown: a project may be around them."""
     shown = jail.find_system_folders()

@@ -8,6 +8,7 @@ from holdfast.tools.context import Admission, Heartbeat
 from holdfast.tools.egress.allowlists import matches_command, matches_host, parse_origin
 from holdfast.tools.egress.client import Egress
 from holdfast.tools.execution import read_arguments
+from holdfast.tools.registry import is_found_in_sandbox
 from holdfast.tools.sandbox.sandbox import Sandbox
 from holdfast.tools.tool import Tool
 
@@ -26,6 +27,11 @@ class SandboxExecutor:
         """Run a call as its grant says, whatever was checked before it came here."""
         if self._flaw is not None:
             raise ToolDenied(self._flaw, ("use a tool that needs no sandbox",))
+        if not is_found_in_sandbox(tool):  # a rule may send any tool here
+            raise ToolDenied(
+                f"the sandbox lacks {tool.contract.name}: define it at the top of a module",
+                ("use another tool", "ask a person to look at the app"),
+            )
         if (grant := invocation.grant) is None:
             raise ToolDenied("nothing was granted to this call", ("use another tool",))
         await read_arguments(invocation, partial(_check, tool, invocation, grant))

@@ -4,10 +4,11 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from types import TracebackType
 from typing import Any, NoReturn, cast
 
 from holdfast.contracts.calls import ToolInvocation
-from holdfast.contracts.errors import AnswerLost, HoldfastError
+from holdfast.contracts.errors import AnswerLost, HoldfastError, ToolError, safe_str
 from holdfast.tools.context import ToolContext
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest
 from holdfast.tools.sandbox.messages import (
@@ -84,13 +85,37 @@ def serve(reading: int, writing: int) -> None:
         worker.ask,
     )
     with ErrorReporter(worker.send):
-        found = import_object(job.module, job.qualname)
-        if not isinstance(found, Tool):
-            raise TypeError(f"{job.module}:{job.qualname} is no tool")
+        with _LoadRefusal(job.qualname):
+            found = import_object(job.module, job.qualname)
+            if not isinstance(found, Tool):
+                raise TypeError(f"{job.module}:{job.qualname} is no tool")
         values = found.bind(job.invocation.arguments, context)
         worker.send_line(encode_result(found.json(_run_tool(found, values))))
     # Threads that a tool left behind don't keep its process.
     os._exit(0)
+
+
+class _LoadRefusal:
+    """Whatever keeps a tool from being loaded, as a variable that its module wants: none began."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            why = f"{type(error).__name__}: {safe_str(error)}"
+            raise ToolError(
+                "internal_error",
+                f"{self._name} can't be loaded in the sandbox: {why}",
+                ("use another tool", "ask a person to look at the app"),
+            ) from error
 
 
 def _run_tool(tool: Tool, values: dict[str, object]) -> object:
