@@ -7,6 +7,7 @@ from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.transcript import UserTurn
+from holdfast.run.delegation.subagents import find_delegation
 
 _PLAN_TOOL = "submit_plan"
 
@@ -20,10 +21,22 @@ PLAN_FIRST = UserTurn(
 
 def has_approved_plan(agent: AgentSnapshot, results: Iterable[ToolResult]) -> bool:
     """Whether one of these results is that of a plan which a person has approved."""
+    done = any(isinstance(one, ToolSuccess) and one.name == _PLAN_TOOL for one in results)
+    return done and _has_people_approve(agent)
+
+
+def _has_people_approve(agent: AgentSnapshot) -> bool:
+    """Whether people approve its plans; a tool of an app's own may have that name."""
     tool = agent.find_tool(_PLAN_TOOL)
-    if tool is None or tool.permission != "approval":  # of an app's own, that nobody approves
-        return False
-    return any(isinstance(one, ToolSuccess) and one.name == _PLAN_TOOL for one in results)
+    return tool is not None and tool.permission == "approval"
+
+
+def hold_tasks(state: RunState, batch: tuple[CallState, ...]) -> tuple[CallState, ...]:
+    """Return what of a batch runs now: beside a plan nobody gets work that it may not name."""
+    plans = any(one.call.name == _PLAN_TOOL for one in batch)
+    if not (plans and _has_people_approve(state.agent)):
+        return batch
+    return tuple(one for one in batch if find_delegation(state, one) is None)
 
 
 def after_tools(

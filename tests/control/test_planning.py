@@ -30,6 +30,8 @@ from tests.control.controlled import asked
 from tests.memory.runs import MemoryRuns
 from tests.policy.policies import a_policy, some_facts
 from tests.sample import TOOLS, lines, scripted
+from tests.workflows.delegating import FOUND, ask, create, desk
+from tests.workflows.test_permissions import policy
 
 STEPS: JsonObject = {"goal": "tell them", "steps": ["send it"]}
 PLAN = call("submit_plan", **STEPS, tools=["send"])
@@ -206,3 +208,29 @@ async def test_without_an_approval_nothing_changes(
 
     assert (result.status, status.planning) == ("completed", True)
     assert not log.exists()
+
+
+async def test_nobody_gets_work_beside_a_plan_that_does_not_name_it(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """A task of the turn that has a plan approved is decided by that plan."""
+    # BY-18
+    log = tmp_path / "log"
+    plan = call("submit_plan", goal="look", steps=["look"], tools=[])
+    app = desk(
+        [calls(plan, ask("tides")), say("done")],
+        [call("create", log=str(log), record="r"), FOUND],
+        tools=(*TOOLS, submit_plan),
+        theirs=(*TOOLS, create),
+        policy=policy(tmp_path, "{id: ok, effect: allow, match: {tools: [create]}}"),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("desk")
+        await run.approve((await run.asked_for_approval()).request_id)
+        await run.result()
+        _, task = await run.results()
+        await memory_runs.stories(run)
+
+    assert isinstance(task, ToolFailure)
+    assert task.reason == "the approved plan doesn't name delegate_to_researcher"
+    assert lines(log) == []

@@ -27,6 +27,7 @@ from holdfast.run import (
     turns,
 )
 from holdfast.run.disagreements import NotBegun
+from holdfast.run.limits import plans
 from holdfast.run.step import claims, goals
 from holdfast.run.step.kinds import (
     Authorize,
@@ -63,6 +64,7 @@ from holdfast.workflows.execution.patches import (
     JUDGES_LATER,
     KNOWN_AS_DECIDED,
     PARTS_COUNT,
+    choose_batch,
     choose_state,
 )
 from holdfast.workflows.execution.time_limit import watch_time
@@ -316,7 +318,7 @@ class StepLoop:
             self._run.state = tool_calls.invalidate(self._run.state)
             return
         self._recorded.clear()
-        batch = recent
+        batch = choose_batch(plans.hold_tasks(self._run.state, recent), recent)
         left, state = self._run.seconds_left(), self._run.state
         found: list[ToolResult | NotBegun] = (
             [tool_results.build_no_room_denial(call.call) for call in batch]

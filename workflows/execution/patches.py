@@ -2,6 +2,7 @@
 
 from temporalio import workflow
 
+from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 
 JUDGES_LATER = "judges-later"
@@ -15,6 +16,17 @@ KNOWN_AS_DECIDED = "known-as-decided"
 
 DRAFTS_RELEASE_NOTHING = "drafts-release-nothing"
 """The patch by which a draft uses no review of a domain up."""
+
+
+PLANS_FIRST = "plans-first"
+"""The patch by which nobody gets work beside a plan that is approved, and may not name it."""
+
+
+def choose_batch(
+    batch: tuple[CallState, ...], earlier: tuple[CallState, ...]
+) -> tuple[CallState, ...]:
+    """Return what runs of a batch now, or as releases before have it, where they differ."""
+    return batch if batch == earlier or workflow.patched(PLANS_FIRST) else earlier
 
 
 def choose_state(patch: str, state: RunState, earlier: RunState) -> RunState:
