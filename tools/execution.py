@@ -180,8 +180,32 @@ def _list_code_places(place: Path) -> Iterator[str]:
         yield from sys.path
     else:  # an archive has modules in it, whatever it is called
         yield from (one for one in sys.path if not Path(one).is_dir())
-    if ".so" in map(str.lower, place.suffixes):  # the loader may look right here: ld.so(8)
+    # The loader may look right here, ld.so(8), and Python beside each of its programs.
+    if {".so", "._pth"} & {*map(str.lower, place.suffixes)}:
         yield os.curdir
+
+
+def _list_start_places() -> Iterator[Path]:
+    """
+    Yield what Python looks for as it starts (getpath.py), for the most part in vain.
+
+    Beside its program it is told where all lies, and above it the first archive of modules counts.
+    """
+    major, minor = sys.version_info[:2]
+    folders = {sys.platlibdir, "lib"}
+    names = [
+        f"{one}/python{end}"
+        for one in folders
+        for end in (f"{major}{minor}.zip", f"{major}.{minor}")
+    ]
+    program = Path(sys.executable)
+    for one in {program.absolute(), program.resolve()}:
+        yield from (one.with_name(name) for name in ("pybuilddir.txt", "Modules", "pyvenv.cfg"))
+        yield from (above / name for above in one.parents for name in names)
+    if library := sysconfig.get_config_var("LIBDIR"):
+        yield from (
+            above / name for above in (Path(library), *Path(library).parents) for name in names
+        )
 
 
 def _deny_outside_workspace(
@@ -206,6 +230,8 @@ def _deny_outside_workspace(
     if changes:
         found += map(_identify, map(Path, _list_code_places(place)))
     files = {one.file for one in found}
+    if changes:
+        files.update(_find_file(one.resolve()) for one in _list_start_places())
     if not files.isdisjoint(map(_find_file, (place, *place.parents))):
         raise ToolDenied(
             f"{argument} {named[:500]!r} leads to what the worker itself goes by",
