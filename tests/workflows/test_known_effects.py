@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
+from temporalio.exceptions import ApplicationError
 
 from holdfast import App, Risk, Tiers, Tool, tool
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.calls import ToolFailure, fingerprint_effect
 from holdfast.contracts.effects import Effect, KnownEffect
-from holdfast.contracts.errors import InvalidInput, ModelRejected
+from holdfast.contracts.errors import ModelRejected
 from holdfast.run import parts, tool_results
 from holdfast.runner import build_replayer
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, fail, say
+from holdfast.workflows import failures
 from holdfast.workflows.agent_run import AgentRun
 from tests.builders import a_state
 from tests.control.guarded import asked_next, decided, guarded
@@ -131,26 +133,13 @@ async def test_a_part_that_is_lost_is_reported(runs: Runs, tmp_path: Path) -> No
     ]
 
 
-async def test_a_part_that_fails_as_one_that_never_began_has_begun(
-    memory_runs: MemoryRuns, tmp_path: Path
-) -> None:
+def test_a_part_that_fails_as_one_that_never_began_has_begun() -> None:
     """An activity's error that says "the input can't be used" is no word about the part's past."""
     # NR-06
-    log = str(tmp_path / "log")
+    of_activity = ApplicationError("it can't be used", type="InvalidInput", non_retryable=True)
 
-    def coder(turn: ScriptTurn) -> Reply:
-        if not turn.results:
-            return call("write", log=log, text="x")
-        raise InvalidInput("it can't be used")
-
-    async with memory_runs.working(staffed({"coder": coder, "clerk": [say("done")]}, tiers=TWO)):
-        run = await memory_runs.start("it")
-        result = await run.result()
-
-    assert lines(tmp_path / "log") == ["begin x", "end x"]
-    assert [one.summary for one in result.unresolved] == [
-        "1-full: whatever coder did, whose run ended without a result"
-    ]
+    assert failures.is_start_refusal(failures.build_start_refusal("it can't be used"))
+    assert not failures.is_start_refusal(of_activity)
 
 
 @pytest.mark.parametrize("end", ["cancel", "terminate"])
