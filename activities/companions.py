@@ -14,6 +14,7 @@ from holdfast.contracts.tools import ToolContract
 from holdfast.policy.case import CallContext, DraftVariant
 from holdfast.policy.engine import deny_above_ceiling
 from holdfast.policy.matching import find_forbidding_rule, may_belong_into_sandbox
+from holdfast.policy.permission_checks import find_permission, tighten
 from holdfast.policy.rules import Policy
 from holdfast.policy.undoing import deny_invalid_arguments, rule_on
 from holdfast.tools.registry import ToolRegistry
@@ -89,8 +90,8 @@ class Companions:
         Whether something that finds out about a call, or loads what it hands over, is forbidden.
 
         So it is where it might belong into the sandbox, in which neither runs. Who finds out is
-        part of its write; what loads is kept back by a ceiling as any tool is, and where it
-        changes something here: by that nobody ruled on it.
+        part of its write; what loads is kept back as any tool is, by a ceiling, or where a person
+        would be asked about it, and where it changes something here: by that nobody ruled on it.
         """
         named = _list_companions(asked, tool.contract.name, tool.contract.reconcile)
         return any(self._is_forbidden(name, act) for name in named)
@@ -107,8 +108,13 @@ class Companions:
             return True
         asked = CallContext(call, finder.contract, act.facts._replace(values=values))
         loads, writes = act.contract.receiver is not None, not finder.contract.changes_nothing
-        if loads and (writes or deny_above_ceiling(asked, self._policy)):
+        if loads and (writes or not self._may_load(asked)):
             return True
         return find_forbidding_rule(asked, self._policy) is not None or may_belong_into_sandbox(
             asked, self._policy
         )
+
+    def _may_load(self, loading: CallContext) -> bool:
+        if deny_above_ceiling(loading, self._policy) is not None:
+            return False
+        return tighten(loading, find_permission(loading, self._policy)).effect == "allow"

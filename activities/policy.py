@@ -311,6 +311,7 @@ class PolicyActivities:
             companion_forbidden=self._companions.is_any_forbidden(asked, tool, case),
             loads_by=known.basis.digest(loader, for_another=True) if loader else "",
             exceeds=doing is not None and exceeds_limits(asked, doing.contract),
+            by_tools=_name_tools(asked, call, decision),
         )
 
     def _build_facts(
@@ -346,6 +347,12 @@ class PolicyActivities:
                 return tool
             case ApprovalRequired() | AskUser() | Deny():
                 return None
+
+
+def _name_tools(asked: AuthorizeCalls, call: ToolCall, decision: Decision) -> tuple[str, ...]:
+    """Name the tools that run for a call beside its own, or in its place."""
+    drafting = decision.draft if isinstance(decision, RunAsDraftOnly) else None
+    return tuple(filter(None, (drafting, asked.loads.get(call.name))))
 
 
 def _measure(asked: AuthorizeCalls, call: AnyCall) -> float:

@@ -152,13 +152,13 @@ class Decided(Contract):
     defaults left out, or a number as text; it is empty where the call's own arguments say so.
     `named` is that of a call that names what this one left out, where it is another one.
     Where the draft variant runs instead both are those of the draft, and `draft_risk` its class.
-    `repeatable` says that what runs changes nothing.
-    `canonical` are the arguments as the tool takes them, where those of the call are written
-    otherwise. `undo` says whether what runs may be taken back, where a tool is named for that.
-    `basis` is by what it was allowed, `at` when, by the run's time.
+    `repeatable` says that what runs changes nothing. `canonical` are the arguments as the tool
+    takes them, where those of the call are written otherwise. `undo` says whether what runs may be
+    taken back, where a tool is named for that. `basis` is by what it was allowed, `at` when.
     `companion_forbidden`: the policy forbids the tool that would find out what became of the call,
     or load what its receiver needs. `loads_by` is by what that load was allowed. `exceeds`: what
-    runs may take more than the run counts with, here.
+    runs may take more than the run counts with, here. `by_tools` run for it beside its own, or
+    in its place: what drafts it, or loads for its receiver. Earlier releases don't name them.
     """
 
     kind: Literal["decided"] = "decided"
@@ -180,6 +180,7 @@ class Decided(Contract):
     companion_forbidden: bool = Field(default=False, exclude_if=not_)
     loads_by: str = Field(default="", exclude_if=not_)
     exceeds: bool = Field(default=False, exclude_if=not_)
+    by_tools: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
     @property
     def reading(self) -> str:

@@ -117,6 +117,8 @@ def check_handoff(handoff: Handoff) -> list[str]:
         found.append(f"{whose}: {contract.name!r} must return HandoffData")
     if not contract.risk.changes_nothing or contract.local or contract.sandboxed:
         found.append(f"{whose}: {contract.name!r} must change nothing, and run in the worker")
+    if contract.permission != "by_risk":
+        found.append(f"{whose}: {contract.name!r} must be without a permission of its own")
     return found
 
 

@@ -117,9 +117,10 @@ def select_call_checks(state: RunState, batch: Iterable[CallState]) -> tuple[Gua
 
 
 def _tools(call: CallState) -> frozenset[str]:
-    """Return what a call runs: its tool, and the one that drafts for it, while that is to run."""
-    drafting = call.drafting
-    return frozenset({call.call.name} if drafting is None else {call.call.name, drafting.draft})
+    """Return what a call runs: its tool, and what drafts it or loads for its receiver first."""
+    named = call.ruling.by_tools if isinstance(call.ruling, Decided) else ()
+    drafting = (call.drafting.draft,) if call.drafting is not None else ()
+    return frozenset({call.call.name, *drafting, *named})
 
 
 def invalidate_call_checks(state: RunState) -> RunState:

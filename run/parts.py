@@ -226,7 +226,8 @@ def close_turn(state: RunState, begun: tuple[CallState, ...], now: datetime) -> 
 
 def _abort_under_way(state: RunState, call: CallState, begun: Collection[str]) -> CallState:
     """Say of a call that it may have begun: it ran, or it is a task that was allowed."""
-    allowed = find_delegation(state, call) is not None and isinstance(call.decision, MayRun)
+    delegates = find_delegation(state, call) is not None
+    allowed = delegates and isinstance(call.decision, MayRun) and not call.stale
     if call.result is not None or not (allowed or call.call.call_id in begun):
         return call
     why = "broken off: the run ended before its result came"

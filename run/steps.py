@@ -343,6 +343,8 @@ def _select_call_step(state: RunState, elapsed: float) -> Step:
     if undecided and not tool_calls.select_drafts(state):
         return Authorize(undecided)
     batch = tool_calls.select_next(state)
+    if stale := tool_calls.select_stale(batch):
+        return Authorize(stale)
     if not all(tool_calls.changes_nothing(state, call) for call in batch):
         reviewed = approvals.approved_for(state, batch)
         if sensitive := triggers.check_domain(state.agent.triggers, state.brief, reviewed):

@@ -33,6 +33,12 @@ from holdfast.run.delegation.subagents import (
 MAX_RULING_AGE = timedelta(seconds=5)
 """So long after it was decided a call may begin: what it was decided by may be gone."""
 
+MAX_RULED_AT_ONCE = 8
+"""
+Calls that are decided anew together whenever one of them ran, so that people are asked about all
+of them at once. Of 200 writes that would be 20,000 rulings in one history.
+"""
+
 
 def wants_approval(ruling: Ruling) -> bool:
     """Whether the latest decision about a call was that somebody must approve it."""
@@ -60,9 +66,12 @@ def after_rulings(state: RunState, answer: Rulings, now: datetime) -> RunState:
             continue
         if drafting and isinstance(decision_of(ruling), ApprovalRequired | AskUser):
             # Asked again when the drafts are there, so that people see the whole turn at once.
+            state = requests.replace_call(state, call.with_(ruling=None))
             continue
         asked, refusal = fill_arguments(call.call, ruling), _build_refusal(state, call, ruling)
-        fresh = _require_same_reading(call.with_(call=asked, ruling=ruling, result=refusal))
+        fresh = _require_same_reading(
+            call.with_(call=asked, ruling=ruling, result=refusal, stale=False)
+        )
         if wants_approval(ruling):
             # Whatever was approved before, it was not enough for this decision.
             fresh = fresh.with_(approvals=())
@@ -114,19 +123,34 @@ def _withdraw_releases(state: RunState, lapsed: tuple[str, ...]) -> RunState:
     )
 
 
-def invalidate(state: RunState) -> RunState:
+def invalidate(state: RunState, *, in_turn: bool) -> RunState:
     """
     Have calls decided again that were allowed before a wait, or before another call ran.
 
-    What guardrails have said of them stands as long as what they looked at does.
+    Each is when it is the next to run (*in turn*), or all are at once. What guardrails have said
+    of them stands as long as what they looked at does.
     """
     calls = tuple(
-        call.with_(ruling=None)
-        if call.result is None and isinstance(call.decision, MayRun)
+        (call.with_(stale=True) if in_turn else call.with_(ruling=None, stale=False))
+        if _may_begin(call)
         else call
         for call in state.calls
     )
     return state.with_(calls=calls)
+
+
+def allows_many(state: RunState) -> bool:
+    """Whether so many calls are allowed that each is decided anew when it is next."""
+    return sum(map(_may_begin, state.calls)) > MAX_RULED_AT_ONCE
+
+
+def _may_begin(call: CallState) -> bool:
+    return call.result is None and isinstance(call.decision, MayRun)
+
+
+def select_stale(batch: tuple[CallState, ...]) -> tuple[CallState, ...]:
+    """Return the calls that are to be decided anew before they run."""
+    return tuple(call for call in batch if call.stale)
 
 
 def drop_lapsed_approvals(
@@ -245,11 +269,17 @@ def select_drafts(state: RunState) -> tuple[CallState, ...]:
 
 
 def changes_nothing(state: RunState, call: CallState) -> bool:
-    """Whether a call may run beside others, by its contract then and now."""
+    """Whether a call, or its draft, may run beside others, by its contract then and now."""
     tool = state.agent.find_tool(call.call.name)
-    if tool is None or not isinstance(call.ruling, Decided):
+    if tool is None or not isinstance(call.ruling, Decided) or is_draft(call):
         return False
     return tool.changes_nothing and tool.with_risk(call.ruling.risk).changes_nothing
+
+
+def is_draft(call: CallState) -> bool:
+    """Whether a draft runs for a call, and no read; of earlier releases nobody says so."""
+    named = isinstance(call.ruling, Decided) and call.ruling.by_tools
+    return bool(named) and call.drafting is not None
 
 
 def drafts_at_most(state: RunState, call: CallState) -> bool:
@@ -280,9 +310,10 @@ def count_open(state: RunState) -> int:
 
 
 def is_over_result_limit(state: RunState) -> bool:
-    """Whether the calls of a turn have brought so much that no other may bring more."""
+    """Whether calls of a turn, and drafts, have brought so much that no other may bring more."""
     brought = (bounds.size(call.result) for call in state.calls if call.result is not None)
-    return sum(brought) > bounds.MAX_RAW_RESULTS_BYTES
+    drafted = sum(call.drafted_bytes for call in state.calls)
+    return sum(brought) + drafted > bounds.MAX_RAW_RESULTS_BYTES
 
 
 def has_more(state: RunState, batch: tuple[CallState, ...]) -> bool:

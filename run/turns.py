@@ -298,6 +298,7 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     drafting = call.drafting
     if drafting is None or isinstance(result, ToolFailure):
         return call.with_(result=result)
+    drafted = bounds.size(result) if tool_calls.is_draft(call) else 0
     draft = Draft(
         draft_id=idempotency_key(state.first_execution_run_id, call.call.call_id, "draft"),
         call_id=call.call.call_id,
@@ -308,10 +309,12 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     shown = sum(bounds.size(one.draft) for one in state.calls if one is not call and one.draft)
     if result.cut or shown + bounds.size(draft) > bounds.MAX_DRAFTS_BYTES:
         failure = build_too_large_denial(call.call, f"what {drafting.draft} prepared")
-        return call.with_(result=failure)
+        return call.with_(result=failure, drafted_bytes=drafted)
     if drafting.then == "approval":
         # Whatever was approved before, this draft wasn't shown.
-        return call.with_(draft=draft, ruling=None, approvals=(), guarded="")
+        return call.with_(
+            draft=draft, ruling=None, approvals=(), guarded="", drafted_bytes=drafted
+        )
     drafted = build_draft_result(call.call, draft.draft_id, draft.summary, draft.data)
     return call.with_(draft=draft, result=drafted)
 

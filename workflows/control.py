@@ -9,7 +9,7 @@ from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.bounds import MAX_HELD_CLAIMS_BYTES
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.state.run import RunState
-from holdfast.run import approvals, escalations, gates, tool_calls, tripwires, turns
+from holdfast.run import approvals, escalations, gates, tripwires, turns
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.sessions import hiding
@@ -28,6 +28,7 @@ from holdfast.run.step.kinds import (
     RunTier,
 )
 from holdfast.workflows import guarding, run_context
+from holdfast.workflows.execution.patches import invalidate_rulings
 from holdfast.workflows.projects import prepare_workspace, roll_back, take_back
 from holdfast.workflows.run_context import RunContext
 from holdfast.workflows.tiers import run_tier
@@ -76,7 +77,7 @@ async def _guard(run: RunContext, step: Guard) -> None:
         case "calls":
             state = _take_verdicts(run.state, step, verdicts)
             if gates.has_remote_check(step.checks):
-                state = tool_calls.invalidate(state)
+                state = invalidate_rulings(state)
             run.state = turns.close_turn_if_complete(state, now)
             release_claims(run)
         case gate:

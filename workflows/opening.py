@@ -175,4 +175,4 @@ def adopt_state(state: RunState, info: workflow.Info) -> RunState:
         raise InvalidInput(f"{info.workflow_type} can't go on from the state of another run")
     # Stays the same in a reset, as all that is replayed must.
     state = state.with_(execution=info.original_execution_run_id)
-    return gates.invalidate_call_checks(tool_calls.invalidate(state))
+    return gates.invalidate_call_checks(tool_calls.invalidate(state, in_turn=False))

@@ -29,6 +29,7 @@ from holdfast.run.limits.regulation import label_requests
 from holdfast.run.summaries import journal_line, summarise_run
 from holdfast.run.texts.requests import escalation_line, requests_line, run_details
 from holdfast.workflows import options
+from holdfast.workflows.execution.patches import invalidate_rulings
 from holdfast.workflows.execution.recorded import RecordedContent
 from holdfast.workflows.execution.search_attributes import (
     NAME,
@@ -362,7 +363,7 @@ def at_rest(run: RunContext) -> Generator[None]:
     log_event("run.waiting", run.state, waits_for=describe_wait(run.state))
     yield
     waited = turns.add_waiting_time(run.state, workflow.now() - began)
-    run.state = gates.invalidate_call_checks(tool_calls.invalidate(waited))
+    run.state = gates.invalidate_call_checks(invalidate_rulings(waited))
     run.resting = False
     publish_status(run)
     seconds = (workflow.now() - began).total_seconds()

@@ -24,6 +24,8 @@ class CallStateChange(TypedDict, total=False):
     guarded: str
     cost: Expense
     sent_back: int
+    stale: bool
+    drafted_bytes: int
 
 
 class CallState(Contract):
@@ -32,7 +34,9 @@ class CallState(Contract):
 
     `guarded` is the reading by which guardrails have looked at it, and `cost` what they think that
     it costs. `sent_back` is how often it was decided and didn't begin: its worker decides by
-    something else, the decision was too old, or guardrails had looked at another reading.
+    something else, the decision was too old, or guardrails had looked at another reading. Its
+    ruling is `stale` since the run has waited, or another call ran: before it begins it is decided
+    anew. What was drafted for it had `drafted_bytes`, shown or not.
     """
 
     call: AnyCall
@@ -43,6 +47,8 @@ class CallState(Contract):
     guarded: str = Field(default="", exclude_if=not_)
     cost: Expense = Field(default=Decimal(0), exclude_if=not_)
     sent_back: int = Field(default=0, exclude_if=not_)
+    stale: bool = Field(default=False, exclude_if=not_)
+    drafted_bytes: int = Field(default=0, exclude_if=not_)
 
     def with_(self, **changes: Unpack[CallStateChange]) -> Self:
         """Return a copy with these fields changed."""

@@ -42,9 +42,15 @@ def hold_tasks(state: RunState, batch: tuple[CallState, ...]) -> tuple[CallState
 def after_tools(
     state: RunState, calls: Iterable[CallState], results: Iterable[ToolResult]
 ) -> RunState:
-    """Plan no more once a plan is approved, and change things only by the tools that it names."""
+    """
+    Plan no more once a plan is approved, and change things only by the tools that it names.
+
+    A plan that was only drafted has yet to be approved.
+    """
     done = {one.call_id: one for one in results}
     for call in calls:
+        if call.drafting is not None:
+            continue
         result = done.get(call.call.call_id)
         if result is not None and has_approved_plan(state.agent, (result,)):
             named = call.arguments.get("tools")

@@ -27,6 +27,7 @@ from holdfast.run.transcript import halt
 from holdfast.testing import Script, call, say
 from tests.builders import IDS, NOW, a_call, a_state, an_agent, asked_for
 from tests.control.controlled import asked_to_review
+from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.sample import IMPATIENT, TOOLS, lines, note
 from tests.workflows.test_handoffs import TRANSFER, bureau, later
@@ -75,6 +76,9 @@ async def test_a_receiver_does_nothing_unread_in_a_domain_of_the_sender(
         ("effect: sandbox, match: {tools: [load]}", True),
         ("effect: sandbox, match: {tools: [load]}, when: 'args.gaol == 1'", True),
         ("effect: sandbox, match: {tools: [unload]}", False),
+        ("effect: approve, match: {tools: [load]}", True),
+        ("effect: ask, match: {tools: [load]}", True),
+        ("effect: approve, match: {tools: [unload]}", False),
     ],
 )
 async def test_nothing_is_loaded_by_a_forbidden_tool(
@@ -83,7 +87,8 @@ async def test_nothing_is_loaded_by_a_forbidden_tool(
     """
     What loads for a receiver is ruled on like what finds out about a write.
 
-    It runs in no sandbox: so it doesn't where a rule keeps it there, or might.
+    It runs in no sandbox, and nobody is asked about it: so it doesn't where a rule keeps it there,
+    or might, nor where one has people asked.
     """
     # HO-06 PF-01
     log = tmp_path / "log"
@@ -104,6 +109,32 @@ async def test_nothing_is_loaded_by_a_forbidden_tool(
     assert lines(str(log)) == ([] if kept else ["loaded"])
     assert isinstance(found, ToolFailure) is kept
     assert "'load', which loads what the other agent needs" in str(found) or not kept
+
+
+async def test_who_looks_at_a_tool_looks_where_it_loads(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """A guardrail of calls of one tool reads the goal that a handoff would load by it."""
+    # HO-06 GR-19
+    log = tmp_path / "log"
+
+    @tool(risk=Risk.READ_ONLY)
+    async def load(goal: str) -> HandoffData:
+        """Load what billing needs to know."""
+        note(str(log), "loaded")
+        return HandoffData(architecture="one ledger")
+
+    looks = on_word("seven", "order 7", "pre_execution", tools=("load",))
+    script = [TRANSFER, say("No.")]
+    app = bureau(script, later(say("No.")), prepare=load, tools=(load,), guardrails=[looks])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("triage")
+        await run.result()
+        (found,) = await run.results()
+
+    assert lines(str(log)) == []
+    assert isinstance(found, ToolFailure)
+    assert found.reason == "guardrail seven: it says order 7"
 
 
 def test_a_guardrail_of_the_sender_stays_what_it_was() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import tool
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolFailure
@@ -27,11 +28,19 @@ from tests.builders import (
     asked_for,
 )
 from tests.control.controlled import asked
+from tests.control.guarded import decided
 from tests.memory.runs import MemoryRuns
 from tests.policy.policies import a_policy, some_facts
-from tests.sample import TOOLS, lines, scripted
+from tests.sample import TOOLS, lines, scripted, told
 from tests.workflows.delegating import FOUND, ask, create, desk
 from tests.workflows.test_permissions import policy
+
+
+@tool(risk=Risk.DRAFT_ONLY)
+async def render_plan(tools: list[str]) -> str:
+    """Render a plan for whoever approves it."""
+    return f"by {tools}"
+
 
 STEPS: JsonObject = {"goal": "tell them", "steps": ["send it"]}
 PLAN = call("submit_plan", **STEPS, tools=["send"])
@@ -234,3 +243,29 @@ async def test_nobody_gets_work_beside_a_plan_that_does_not_name_it(
     assert isinstance(task, ToolFailure)
     assert task.reason == "the approved plan doesn't name delegate_to_researcher"
     assert lines(log) == []
+
+
+async def test_a_plan_that_was_only_drafted_ends_nothing(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """An app's own plan may have a draft, which people approve no sooner than they read it."""
+    # BY-18
+
+    @tool(risk=Risk.COMPUTE_ONLY, permission="approval", draft="render_plan")
+    async def submit_plan(tools: list[str]) -> str:
+        """Submit a plan, which a person reads as it is rendered."""
+        return f"approved: {tools}"
+
+    log = tmp_path / "log"
+    script = [call("submit_plan", tools=["write"]), call("write", log=str(log), text="x"), told]
+    app = scripted(script, tools=[*TOOLS, submit_plan, render_plan])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it", "tell them", mode="plan")
+        request = await run.asked_for_approval()
+        held = await run.status()
+        await decided(run, request, "reject")
+        result = await run.result()
+        status = await run.status()
+
+    assert (held.planning, status.planning, result.answer) == (True, True, "write denied")
+    assert not log.exists()

@@ -9,6 +9,7 @@ from holdfast import (
     AppError,
     Decomposition,
     Handoff,
+    HandoffData,
     Risk,
     SubAgent,
     Tiers,
@@ -116,6 +117,12 @@ async def load_words(goal: str) -> str:
     return goal
 
 
+@tool(risk=Risk.READ_ONLY, permission="approval")
+async def load_asking(goal: str) -> HandoffData:
+    """Load what a person has to approve."""
+    return HandoffData(architecture=goal)
+
+
 @pytest.mark.parametrize(
     ("handoffs", "reason"),
     [
@@ -123,6 +130,7 @@ async def load_words(goal: str) -> str:
         ([Handoff("desk", when="always")], "it hands over to 'desk', and no other agent"),
         ([Handoff("it", when=" ")], "say when, which is all that the model knows of it"),
         ([Handoff("it", when="always", prepare=load_words)], "must return HandoffData"),
+        ([Handoff("it", when="always", prepare=load_asking)], "without a permission of its own"),
         ([Handoff("it", when="always", prepare=add)], "must take `goal` and nothing else"),
         ([Handoff("it", when="always"), Handoff("it", when="never")], "is another one elsewhere"),
         ([Handoff("divided", when="always")], "has tiers, which begin with a goal of their own"),

@@ -160,7 +160,7 @@ def test_whatever_may_run_is_decided_anew_after_a_wait(
     # T-20
     state = ruled_upon(asked_for(SEND), (decided(SEND, decision),))
 
-    assert tool_calls.invalidate(state).calls[0].ruling is None
+    assert tool_calls.invalidate(state, in_turn=False).calls[0].ruling is None
 
 
 def test_a_write_that_may_have_happened_is_remembered() -> None:

@@ -66,7 +66,9 @@ def test_guardrails_have_looked_at_one_reading(
     # GR-10
     state = looked_at(ruled_upon(asked_for(SEND), (ALLOWED,)))
 
-    after = ruled_upon(tool_calls.invalidate(state), (ALLOWED.model_copy(update=changes),))
+    after = ruled_upon(
+        tool_calls.invalidate(state, in_turn=False), (ALLOWED.model_copy(update=changes),)
+    )
 
     assert bool(only_call(after).guarded) is stands
 
@@ -78,7 +80,7 @@ def test_what_is_read_otherwise_each_time_is_denied() -> None:
     for number in range(len(RETRY_DELAYS_SECONDS) + 1):
         assert only_call(state).result is None
         fresh = ALLOWED.model_copy(update={"canonical": {"text": str(number)}})
-        state = looked_at(ruled_upon(tool_calls.invalidate(state), (fresh,)))
+        state = looked_at(ruled_upon(tool_calls.invalidate(state, in_turn=False), (fresh,)))
     result = only_call(state).result
 
     assert isinstance(result, ToolFailure)
@@ -89,6 +91,6 @@ def test_a_call_that_is_asked_about_again_counts_no_round() -> None:
     """Only people make such rounds, and as many as they like."""
     state = looked_at(ruled_upon(asked_for(SEND), (ALLOWED,)))
 
-    asked = only_call(ruled_upon(tool_calls.invalidate(state), (to_approve(SEND),)))
+    asked = only_call(ruled_upon(tool_calls.invalidate(state, in_turn=False), (to_approve(SEND),)))
 
     assert (asked.guarded, asked.sent_back) == ("", 0)

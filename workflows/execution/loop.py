@@ -61,11 +61,13 @@ from holdfast.workflows.delegation.relaying import report_requests, report_suspe
 from holdfast.workflows.delegation.subagents import run_beside
 from holdfast.workflows.execution.patches import (
     DRAFTS_RELEASE_NOTHING,
+    HURRIED_COUNTS,
     JUDGES_LATER,
     KNOWN_AS_DECIDED,
     PARTS_COUNT,
     choose_batch,
     choose_state,
+    invalidate_rulings,
 )
 from holdfast.workflows.execution.time_limit import watch_time
 from holdfast.workflows.handing_back import Search
@@ -222,14 +224,17 @@ class StepLoop:
         """
         Return the next step. What others did for the run counts as work of this execution.
 
+        So do words for which its model was broken off: each time it is sent all that it reads.
         Where a flood has a run go on that is suspended, no agent judges. It would wait for
         `resume`, for which the flood leaves no room; in a run of an earlier release it does. In
         the new execution it judges what that begins with.
         """
         step, state = self._next_step(), self._run.state
-        if self._run.advanced and not steps.had_a_turn(state):
+        advanced = self._run.advanced or self._run.hurried
+        if advanced and not steps.had_a_turn(state):
             counted = self._next_step(advanced=True)
-            if type(counted) is not type(step) and workflow.patched(PARTS_COUNT):
+            patch = PARTS_COUNT if self._run.advanced else HURRIED_COUNTS
+            if type(counted) is not type(step) and workflow.patched(patch):
                 return counted
         judges = isinstance(step, Guard) and any(one.spec.agent for one in step.checks)
         if judges and state.suspended and workflow.patched(JUDGES_LATER):
@@ -315,7 +320,7 @@ class StepLoop:
             return
         if not (recent := tool_calls.select_recent(batch, now)):
             await self._send_back(batch, [disagreements.TOO_OLD] * len(batch))
-            self._run.state = tool_calls.invalidate(self._run.state)
+            self._run.state = invalidate_rulings(self._run.state)
             return
         self._recorded.clear()
         batch = choose_batch(plans.hold_tasks(self._run.state, recent), recent)
@@ -342,7 +347,7 @@ class StepLoop:
             await workflow.sleep(
                 options.YIELD_DELAY, summary="what ran so far fills a workflow task"
             )
-        self._run.state = tool_calls.invalidate(self._run.state)
+        self._run.state = invalidate_rulings(self._run.state)
         if (stop := self._run.state.stop) is not None:
             await self._run.record("stopped", stop.reason)
 
