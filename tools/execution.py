@@ -177,7 +177,8 @@ def _list_code_places(place: Path) -> Iterator[str]:
     yield from (folder or os.curdir for folder in os.get_exec_path())  # execvp(3)
     is_module = place.suffix.lower() in _MODULE_SUFFIXES
     if is_module or any(part.lower().endswith(_METADATA_SUFFIXES) for part in place.parts):
-        yield from sys.path
+        # What a worker starts looks here first: the process that its tools are forked from.
+        yield from (*sys.path, os.curdir)
     else:  # an archive has modules in it, whatever it is called
         yield from (one for one in sys.path if not Path(one).is_dir())
     # The loader may look right here, ld.so(8), and Python beside each of its programs.
@@ -239,7 +240,7 @@ def _deny_outside_workspace(
         )
     holding = frozenset[_File]().union(*(one.above for one in found))
     if changes:  # whatever is new in such a folder may be a module
-        holding = holding.union(map(_find_file, map(Path, sys.path)))
+        holding = holding.union(map(_find_file, map(Path, (*sys.path, os.curdir))))
     if _find_file(place) in holding:
         raise ToolDenied(
             f"{argument} {named[:500]!r} has in it what the worker itself goes by",

@@ -1,4 +1,4 @@
-"""Attack: a tool writes the script by which its worker is started, which has no suffix."""
+"""Attack: a tool writes the script by which its worker is started, or what that starts."""
 
 import asyncio
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 
 SERVING = """\
 import asyncio
+import sys
 from pathlib import Path
 
 from holdfast.contracts.errors import ToolDenied
@@ -16,7 +17,7 @@ from tests.builders import admitted, an_invocation
 from tests.tools.sample_tools import secret_of
 
 place = WorkerExecutor(secret_of, FileArtifacts(Path("home")))
-for path in ("notes", "serve"):
+for path in sys.argv[1:]:
     asked = an_invocation(arguments={"path": path})
     try:
         asyncio.run(place.run(save, asked, lambda _: None, admitted))
@@ -26,19 +27,39 @@ for path in ("notes", "serve"):
 """
 
 
-async def test_no_path_leads_to_the_script_that_serves(tmp_path: Path) -> None:
-    """Whatever it is called: with a first line of its own a program needs no suffix."""
-    (tmp_path / "serve").write_text(SERVING, encoding="utf-8")
-    root = Path(__file__).parents[2]
+async def serve(script: Path, here: Path, *paths: str) -> list[str]:
+    """What comes of calls of a worker with such paths, in a working directory."""
+    script.write_text(SERVING, encoding="utf-8")
     serving = await asyncio.create_subprocess_exec(
-        *(sys.executable, "serve"),
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(root), "PATH": "/usr/bin"},
+        *(sys.executable, str(script), *paths),
+        cwd=here,
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin"},
         stdout=asyncio.subprocess.PIPE,
     )
     said, _ = await serving.communicate()
+    return said.decode().splitlines()
 
-    first, second = said.decode().splitlines()
-    assert first == "written"
-    assert second == "path 'serve' leads to what the worker itself goes by"
-    assert (tmp_path / "serve").read_text(encoding="utf-8") == SERVING
+
+async def test_no_path_leads_to_the_script_that_serves(tmp_path: Path) -> None:
+    """Whatever it is called: with a first line of its own a program needs no suffix."""
+    script = tmp_path / "serve"
+
+    assert await serve(script, tmp_path, "notes", "serve") == [
+        "written",
+        "path 'serve' leads to what the worker itself goes by",
+    ]
+    assert script.read_text(encoding="utf-8") == SERVING
+
+
+async def test_no_path_leads_to_modules_of_what_a_worker_starts(tmp_path: Path) -> None:
+    """The process that tools are forked from looks here first, wherever the script lies."""
+    here, app = tmp_path / "empty", tmp_path / "app"
+    here.mkdir()
+    app.mkdir()
+    paths = ("notes", "selectors.py", "selectors/__init__.py", "x.dist-info/entry_points.txt")
+
+    written, *denied = await serve(app / "serve.py", here, *paths)
+
+    assert written == "written"
+    assert denied == [f"path {one!r} leads to what the worker itself goes by" for one in paths[1:]]
+    assert [one.name for one in here.iterdir()] == ["notes"]
