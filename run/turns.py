@@ -177,7 +177,7 @@ def after_tools(
         ran,
         results,
     )
-    state = keep_unresolved_calls(state, unresolved)
+    state = _with_unresolved_calls(state, unresolved)
     return close_turn_if_complete(plans.after_tools(state, ran, results), now)
 
 
@@ -319,7 +319,7 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     return call.with_(draft=draft, result=drafted)
 
 
-def keep_unresolved_calls(state: RunState, fresh: tuple[str, ...]) -> RunState:
+def _with_unresolved_calls(state: RunState, fresh: tuple[str, ...]) -> RunState:
     """Keep the latest writes of unknown outcome; that one was dropped is never forgotten."""
     every = tuple(dict.fromkeys((*state.effects.unresolved, *fresh)))
     lost = state.effects.lost or len(every) > KEEP_LAST_UNRESOLVED_CALLS

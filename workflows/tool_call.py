@@ -277,7 +277,8 @@ async def compensate(run: RunContext, files: Files, *, since: int = 0) -> Compen
     not_undone: list[str] = []
     begin = max(since - run.state.effects.forgotten, 0)
     await _wait_until_over(run, begin)
-    for index, effect in reversed(tuple(enumerate(run.state.effects.done))[begin:]):
+    made = run.state.effects.done
+    for index, effect in reversed(tuple(enumerate(made))[begin:]):
         its_own = effect.local and not effect.part
         if effect.reported or (its_own and files == "kept"):
             continue
@@ -290,7 +291,7 @@ async def compensate(run: RunContext, files: Files, *, since: int = 0) -> Compen
                 "" if its_own and files == "restored" else " (it stays in the run's own workspace)"
             )
         else:
-            flaw = await _undo_effect(run, index, effect)
+            flaw = await _undo_effect(run, index, made)
         if flaw:
             told = run.state.effects.done[index].with_(reported=True)
             run.state = tool_results.replace_effect(run.state, index, told)
@@ -326,21 +327,21 @@ async def _wait_until_over(run: RunContext, begin: int) -> None:
         )
 
 
-async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
+async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) -> str:
     """
     Take one effect back, by its place among all; say why not where it can't be.
 
     Where nobody knows whether it was, nobody knows of the effect either: its answer was lost, or
     the workflow was reset, behind which point it may have run before.
     """
-    state, ruling = run.state, effect.undo
+    state, effect, ruling = run.state, made[index], made[index].undo
     if ruling is None or ruling.verdict != "allow":
         return undoing.describe_refusal(ruling)
     tool = state.agent.find_any_tool(ruling.tool)
     if tool is None or effect.call is None or not effect.agents:
         return f" (what {ruling.tool} would need isn't kept)"
-    if (repeat := undoing.find_repeat(state, index, ruling)) and workflow.patched(UNDONE_SINCE):
-        return repeat
+    if (why := undoing.find_repeat(ruling, made[index + 1 :])) and workflow.patched(UNDONE_SINCE):
+        return why
     invocation = build_invocation(state, effect.call).with_(
         purpose="undo",
         agent=effect.agents[0],
@@ -368,7 +369,7 @@ async def _undo_effect(run: RunContext, index: int, effect: Effect) -> str:
     if isinstance(result, NotBegun):
         return f" ({result.reason}; find out what was taken back before)"
     if result.status == "outcome_unknown":
-        run.state = undoing.keep_lost(run.state, ruling, reverting)
+        run.state = undoing.keep_lost(run.state, effect, reverting)
     else:
         run.state = tool_results.replace_effect(run.state, index, effect)
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""

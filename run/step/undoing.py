@@ -1,9 +1,11 @@
 """Why an effect isn't taken back, and what is known of an undo whose answer is lost. Pure."""
 
-from holdfast.contracts.effects import UndoRuling
+from collections.abc import Iterable
+
+from holdfast.contracts.effects import Effect, UndoRuling
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import ToolContract
-from holdfast.run import turns
+from holdfast.run.summaries import call_line
 
 
 def describe_refusal(ruling: UndoRuling | None) -> str:
@@ -13,20 +15,30 @@ def describe_refusal(ruling: UndoRuling | None) -> str:
     return f" ({ruling.tool}: {ruling.verdict} by {ruling.rule}: {ruling.reason})"
 
 
-def find_repeat(state: RunState, index: int, ruling: UndoRuling) -> str:
+def find_repeat(ruling: UndoRuling, since: Iterable[Effect]) -> str:
     """
-    Say that the effect at this place was taken back since, or may have been; empty where not.
+    Say that an effect was taken back by what was done *since*, or may have been; empty where not.
 
     A model may have the undo among its own tools: what it called isn't made a second time.
     """
-    since = (digest for one in state.effects.done[index + 1 :] for digest in one.digests)
-    if set(ruling.effects).isdisjoint(since):
+    if set(ruling.effects).isdisjoint(digest for one in since for digest in one.digests):
         return ""
     return f" ({ruling.tool}: the same call was made since, and isn't made again)"
 
 
-def keep_lost(state: RunState, ruling: UndoRuling, tool: ToolContract) -> RunState:
-    """Keep that nobody knows of an undo whether it happened: no model makes the same call."""
-    if tool.side_effect == "local":
+def keep_lost(state: RunState, effect: Effect, tool: ToolContract) -> RunState:
+    """Keep that nobody knows whether an undo happened: nobody who comes next makes its call."""
+    ruling, call = effect.undo, effect.call
+    if ruling is None or not ruling.effects or call is None or tool.side_effect == "local":
         return state
-    return turns.keep_unresolved_calls(state, ruling.effects)
+    digest, named = (*ruling.effects, "")[:2]
+    lost = Effect(
+        summary=f"{call_line(call.with_(name=tool.name))}, if it happened",
+        tool=tool.name,
+        arguments=effect.arguments,
+        outcome="unknown",
+        digest=digest,
+        named=named,
+        reported=True,
+    )
+    return state.with_effects(done=(*state.effects.done, lost))

@@ -106,8 +106,9 @@ async def test_nobody_knows_what_stands_where_the_answer_of_its_undo_is_lost(
     assert isinstance(results[1], ToolFailure)
     assert "nobody knows whether it happened" in results[1].reason
     assert result.effects == ()
-    (doubtful,) = result.unresolved
+    doubtful, undo = result.unresolved
     assert doubtful.summary.endswith(", unless it was taken back")
+    assert undo.tool == "revoke_unheard"
     assert result.compensation is not None
     assert (result.compensation.undone, len(result.compensation.not_undone)) == ((), 1)
 

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Risk, ToolContext, tool
+from holdfast import Risk, Tiers, ToolContext, ToolError, tool
 from holdfast.contracts.run import RunResult
 from holdfast.testing import Reply, call, say
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
 from tests.sample import lines, note, scripted, told
 from tests.workflows.test_permissions import policy
+from tests.workflows.tiered import staffed
 
 ALLOWED = "{id: ok, effect: allow, match: {tools: [charge, pay_back]}}"
 
@@ -32,6 +33,12 @@ async def charge(log: str, order: int) -> str:
     """Charge somebody for an order."""
     note(log, f"charged {order}")
     return "charged"
+
+
+@tool(risk=Risk.READ_ONLY, must_succeed=True)
+async def check(order: int) -> str:
+    """Find that there is something wrong with an order."""
+    raise ToolError("conflict", f"there is no order {order}")
 
 
 async def played(runs: MemoryRuns, folder: Path, *script: Reply) -> tuple[RunResult, list[str]]:
@@ -91,3 +98,26 @@ async def test_what_was_charged_again_is_taken_back(
     )
 
     assert done == ["charged 2", "paid back 2", "charged 2", "paid back 2"]
+
+
+async def test_an_undo_of_a_part_whose_answer_is_lost_is_not_called_again(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """The next tier is told of it, and refused the same call."""
+    # GR-13 BY-11
+    log = str(tmp_path / "log")
+    coder = [call("charge", log=log, order=LOST), call("check", order=LOST)]
+    app = staffed(
+        {"coder": coder, "clerk": [call("pay_back", log=log, order=LOST), told]},
+        tiers=Tiers(full="coder", simplified="clerk"),
+        tools=(charge, pay_back, check),
+        policy=policy(tmp_path, ALLOWED),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        result = await run.result()
+        await memory_runs.stories(run)
+
+    assert lines(log) == [f"charged {LOST}", f"paid back {LOST}"]
+    assert result.answer == "pay_back denied"
+    assert [one.tool for one in result.unresolved] == ["charge", "pay_back"]
