@@ -199,8 +199,10 @@ def _list_start_places() -> Iterator[Path]:
         for one in folders
         for end in (f"{major}{minor}.zip", f"{major}.{minor}")
     ]
-    program = Path(sys.executable)
-    for one in {program.absolute(), program.resolve()}:
+    # That of an environment may be a copy: what counts then lies above the one that it is of.
+    known = filter(None, (sys.executable, f"{sys.base_exec_prefix}/bin/python"))
+    programs = [found for one in map(Path, known) for found in (one.absolute(), one.resolve())]
+    for one in dict.fromkeys(programs):
         yield from (one.with_name(name) for name in ("pybuilddir.txt", "Modules", "pyvenv.cfg"))
         yield from (above / name for above in one.parents for name in names)
     if library := sysconfig.get_config_var("LIBDIR"):
@@ -221,7 +223,12 @@ def _deny_outside_workspace(
     disk may keep this waiting.
     """
     workspace = Path.cwd().resolve()
-    place = (workspace / named).resolve()
+    try:
+        place = (workspace / named).resolve()
+    except RuntimeError:  # as pathlib has it
+        raise ToolDenied(
+            f"{argument} {named[:500]!r} leads in a circle", ("use a path without links",)
+        ) from None
     if not place.is_relative_to(workspace):
         raise ToolDenied(
             f"{argument} {named[:500]!r} leads out of the workspace",

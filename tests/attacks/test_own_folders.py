@@ -123,3 +123,17 @@ async def test_no_folder_is_changed_that_holds_the_policy(
     shown = an_invocation(arguments={"folder": ".", "words": "version"})
 
     assert b"version: 1" in await place.run(search, shown, lambda _: None, admitted)
+
+
+async def test_a_link_that_leads_in_a_circle_begins_no_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leads nowhere: nobody need wonder whether such a write happened."""
+    (tmp_path / "circle").symlink_to("circle")
+    monkeypatch.chdir(tmp_path)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"))
+
+    for folder in ("circle", "circle/notes"):
+        asked = an_invocation(arguments={"folder": folder})
+        with pytest.raises(ToolDenied, match="leads in a circle"):
+            await place.run(clear, asked, lambda _: None, admitted)
