@@ -2,8 +2,8 @@
 
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, product
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -26,12 +26,17 @@ _ETC = ("/etc/ld.so.cache", "/etc/alternatives")
 
 
 class Jail(NamedTuple):
-    """One sandbox: its code, the run's workspace, and the user it belongs to where that is set."""
+    """
+    One sandbox: its code, the run's workspace, and the user it belongs to where that is set.
+
+    Of what is *hidden* nothing is seen, though it lies in a folder that is there.
+    """
 
     code: Path
     workspace: Path
     user: int | None
     bounds: Bounds
+    hidden: tuple[Path, ...] = ()
 
     def files(self) -> Mapping[str, str]:
         """Return the files that are made up for the inside."""
@@ -61,6 +66,8 @@ class Jail(NamedTuple):
         found += _parents([*folders, PurePath("/etc/passwd")])
         for folder in folders:
             found += ("--ro-bind", str(folder), str(folder))
+        for place in _find_hidden(self.hidden, folders):
+            found += ("--tmpfs", str(place), "--remount-ro", str(place))
         found += ("--ro-bind", str(self.code), CODE)
         found += _links()
         for path in (*_ETC, f"{sys.prefix}/pyvenv.cfg"):
@@ -104,6 +111,13 @@ def libraries_of_python() -> list[str]:
         path for path in sys.path if PurePath(path).name in {"site-packages", "dist-packages"}
     ]
     return [*dict.fromkeys([own["purelib"], own["platlib"], *named])]
+
+
+def _find_hidden(hidden: Iterable[Path], folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield where what is hidden would be seen: a folder may be there by several names."""
+    for folder, known in product(hidden, folders):
+        if folder.is_relative_to(whole := known.resolve()):
+            yield known / folder.relative_to(whole)
 
 
 def _links() -> Iterator[str]:

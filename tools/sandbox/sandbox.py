@@ -193,7 +193,8 @@ class Sandbox:
             raise ToolDenied(
                 "the disk of the workspace is nearly full", ("ask a person to make room",)
             )
-        return Jail(code, workspace, derive_uid(run), self._bounds)
+        hidden = self._home.resolve()
+        return Jail(code, workspace, derive_uid(run), self._bounds, (hidden,))
 
     async def _code(self, tool: Tool) -> Path:
         """Return the copy of what a tool needs: ours is enough for ours."""
