@@ -15,7 +15,8 @@ from holdfast.policy.project import render
 from holdfast.run import backtracking, tool_results, tripwires
 from holdfast.run.step.kinds import KeepWorkspace, MarkCheckpoint, OpenProject
 from holdfast.run.transcript import append_items, halt
-from holdfast.workflows import failures, options, tool_call
+from holdfast.workflows import failures, options
+from holdfast.workflows.execution.compensation import compensate
 from holdfast.workflows.run_context import RunContext, is_cancellation, wait_for_resume
 
 
@@ -121,7 +122,7 @@ async def roll_back(run: RunContext) -> None:
     workspace = backtracking.find_workspace_to_restore(run.state)
     failure = await _restore_workspace(run, workspace) if workspace else None
     since = run.state.effects.stood
-    undone = await tool_call.compensate(
+    undone = await compensate(
         run, "restored" if workspace and failure is None else "standing", since=since
     )
     if failure is None and not run.state.is_ending:
@@ -142,12 +143,12 @@ async def take_back(run: RunContext, *, files: bool) -> Compensation:
     await wait_for_resume(run)
     workspace = run.state.effects.workspace
     if not files or run.state.is_ending or not workspace:
-        return await tool_call.compensate(run, "standing" if files else "kept")
+        return await compensate(run, "standing" if files else "kept")
     if (failure := await _restore_workspace(run, workspace)) is not None:
         await run.record("not undone", f"the workspace: {failures.message(failure)}")
-        return await tool_call.compensate(run, "standing")
+        return await compensate(run, "standing")
     run.state = run.state.with_effects(workspace="")
-    return await tool_call.compensate(run, "restored")
+    return await compensate(run, "restored")
 
 
 async def take_back_before_stop(run: RunContext, stop: Stop) -> Stop:
