@@ -23,12 +23,16 @@ from holdfast.contracts.delegation.workers import FindWorker
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import RetryRule, Risk, ToolContract
-from holdfast.run import tool_results
+from holdfast.run import authorization, tool_results
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options
+from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker
 from holdfast.workflows.run_context import RunContext, SentCall, is_cancellation
+
+FINDERS_DECIDED_ANEW = "finders-decided-anew"
+"""The patch by which it is ruled anew on whoever is to find out what became of a call."""
 
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
 _RESULT_TYPE = cast("type[ToolSuccess | ToolFailure]", ToolResult)
@@ -79,7 +83,7 @@ async def run_tool(
     run.recorded.keep_result(result)
     lost = drafting is None and result.status == "outcome_unknown"
     if lost and not ruling.companion_forbidden:
-        return await _reconcile(run, contract, invocation, result)
+        return await _reconcile(run, asked, contract, invocation, result)
     # The model asked for the tool, not for its draft variant.
     return result.with_(name=call.name)
 
@@ -191,6 +195,7 @@ async def execute_where_found(
 
 async def _reconcile(
     run: RunContext,
+    lost: CallState,
     contract: ToolContract,
     invocation: ToolInvocation,
     unknown: ToolResult,
@@ -215,13 +220,13 @@ async def _reconcile(
         time_limit=None,
         max_result_chars=None,
     )
-    found = await _ask_finder(finder, asked)
+    found = await _ask_finder(run, lost, finder, asked)
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
         why = f"{contract.name} was cut off and may still happen: {finder.name} is asked then"
         with run.track_wait(why, over):
             await workflow.sleep(options.at_least(over - workflow.now()), summary=words)
-        found = await _ask_finder(finder, asked)
+        found = await _ask_finder(run, lost, finder, asked)
     call = _build_call(contract, invocation)
     return tool_results.build_reconciliation(call, finder.name, found) or unknown
 
@@ -230,11 +235,23 @@ def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
     return ToolCall(call_id=invocation.call_id, name=contract.name, arguments=invocation.arguments)
 
 
-async def _ask_finder(finder: ToolContract, asked: ToolInvocation) -> Reconciled | None:
+async def _ask_finder(
+    run: RunContext, lost: CallState, finder: ToolContract, asked: ToolInvocation
+) -> Reconciled | None:
+    """Ask what became of a call; nothing where a policy has come to forbid that meanwhile."""
+    if workflow.patched(FINDERS_DECIDED_ANEW) and not await _may_be_found_out(run, lost):
+        return None
     answer = await execute_where_found(
         finder, asked, lambda: execute_once(finder, asked, None, "")
     )
     return None if isinstance(answer, NotBegun) else tool_results.parse_reconciliation(answer)
+
+
+async def _may_be_found_out(run: RunContext, lost: CallState) -> bool:
+    given = authorization.build_input(run.state, (lost,), (lost.call.name,), workflow.now())
+    answer = await authorize(given, UNTIL_FOUND)
+    ruled = answer.rulings[0] if answer is not None else None
+    return isinstance(ruled, Decided) and not ruled.companion_forbidden
 
 
 def _limit_retries(budget: Limits, contract: ToolContract) -> ToolContract:

@@ -11,6 +11,7 @@ from tests.attacks.test_releases import release
 from tests.control.controlled import replayed
 from tests.running import Runs
 from tests.sample import lines, note, told
+from tests.workflows.tiered import written
 
 FREE = "{id: free, effect: allow, match: {tools: [book, pay]}}"
 FORBIDDEN = "{id: no, effect: forbid, match: {tools: [find_old]}}"
@@ -128,6 +129,35 @@ async def test_a_run_asks_no_forbidden_tool_that_a_release_has_left(
     (result,) = await taken_over(runs, old, new)
 
     assert (result.status, lines(log)) == ("outcome_unknown", [])
+
+
+@tool(risk=Risk.WRITE_INTERNAL, timeout=2, reconcile="find_old")
+async def pay_for_ever(log: str) -> str:
+    """Pay somebody who never answers."""
+    note(log, "begun")
+    await asyncio.Event().wait()
+    return "never"
+
+
+async def test_who_finds_out_is_held_against_the_policy_of_that_hour(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """A release forbids it while the write is under way: nobody knows then what became of that."""
+    # BY-11
+    log = tmp_path / "log"
+    script: Script = [call("pay_for_ever", log=str(log)), told]
+    free = "{id: free, effect: allow, match: {tools: [pay_for_ever]}}"
+    tools = [find_old, pay_for_ever]
+    old = release(tmp_path, "old", script, free, tools=tools)
+    new = release(tmp_path, "new", script, free, FORBIDDEN, tools=tools)
+    async with runs.working(old):
+        run = await runs.start("it")
+        await written(log)
+    async with runs.working(new, client=await runs.another_client()):
+        result = await run.result()
+        await replayed(runs, run)
+
+    assert (result.answer, lines(log)) == ("pay_for_ever outcome_unknown", ["begun"])
 
 
 @tool(risk=Risk.READ_ONLY, timeout=10)
