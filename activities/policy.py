@@ -59,6 +59,7 @@ from holdfast.contracts.decisions import (
     name_effect,
 )
 from holdfast.contracts.journal import AuditEvent, Journal
+from holdfast.contracts.state.resets import find_reset
 from holdfast.contracts.switches import Switch
 from holdfast.contracts.texts import clip_chars
 from holdfast.policy.allowlists import may_repeat
@@ -195,7 +196,9 @@ class PolicyActivities:
         requests = (one for one in hearing.requests if isinstance(one, Approvable))
         given = (record for request in requests for record in request.approvals)
         trust = await self._trust(find_key_claims(hearing), given)
-        hearing = hearing.with_(now=clock.now())
+        was_reset = hearing.execution != execution
+        since = find_reset(execution, hearing.now) if was_reset else None
+        hearing = hearing.with_(now=clock.now(), reset_at=since)
         return await judge_in_turn(hearing, trust, execution)
 
     @activity.defn

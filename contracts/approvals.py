@@ -362,7 +362,8 @@ class JudgeInput(Contract):
     whole requests, by id. `means` are there where a message wants to extend them. `sent` are the
     digests of the messages without their tokens, where any has one. `controls` are about no
     request; those of their tokens that are `used` count no more, and those that are `signed` take
-    a token by the policy that the run goes by, whatever this worker's says.
+    a token by the policy that the run goes by, whatever this worker's says. Since the workflow was
+    `reset_at` some time nobody knows which tokens had been used by then.
     """
 
     run_id: str
@@ -379,15 +380,16 @@ class JudgeInput(Contract):
     used: tuple[UsedToken, ...] = Field(default=(), exclude_if=not_)
     signed: tuple[SignedSignal, ...] = Field(default=(), exclude_if=not_)
     first_execution_run_id: str = Field(default="", exclude_if=not_)
+    reset_at: datetime | None = Field(default=None, exclude_if=not_)
     requests: tuple[Request, ...]
     closed: tuple[ClosedRequest, ...]
     now: datetime
     means: BudgetStatus | None = None
     digests: Mapping[str, str] = Field(default_factory=dict[str, str])
 
-    def with_(self, *, now: datetime) -> Self:
-        """Return a copy with another now."""
-        return self.copy_with({"now": now})
+    def with_(self, *, now: datetime, reset_at: datetime | None = None) -> Self:
+        """Return a copy with another now, and where it was reset since."""
+        return self.copy_with({"now": now, "reset_at": reset_at or self.reset_at})
 
 
 class Verdicts(Contract):

@@ -44,7 +44,11 @@ class Objection(NamedTuple):
 
 
 class SignedMatter(NamedTuple):
-    """What a token has to name, each by the claim of that name, and how its owner signed in."""
+    """
+    What a token has to name, each by the claim of that name, and how its owner signed in.
+
+    It was signed `not_before` some moment, of a token that says seconds alone not in that second.
+    """
 
     run_id: str
     request_id: str
@@ -53,6 +57,7 @@ class SignedMatter(NamedTuple):
     nonce: str
     methods: tuple[str, ...] = ()
     max_auth_age: float | None = None
+    not_before: datetime | None = None
 
 
 class VerifiedApprover(NamedTuple):
@@ -93,6 +98,7 @@ def verify_matter(
         _check_audience(claims, signed)
         _check_binding(claims, matter)
         _check_times(claims, now)
+        _check_not_before(claims, matter)
         _check_sign_in(claims, matter, now)
         return VerifiedApprover(_build_proof(claims, signed, now), _read_groups(signed))
     except InvalidToken as error:
@@ -191,6 +197,14 @@ def _check_times(claims: _Claims, now: datetime) -> None:
             raise InvalidToken(
                 f"the token's {name} is {ahead:.0f} s in the future: set the clocks"
             )
+
+
+def _check_not_before(claims: _Claims, matter: SignedMatter) -> None:
+    if matter.not_before is not None and claims.iat < matter.not_before.timestamp():
+        raise InvalidToken(
+            "the token was signed before the workflow was reset, and may have been used then: "
+            "sign it anew"
+        )
 
 
 def _check_sign_in(claims: _Claims, matter: SignedMatter, now: datetime) -> None:

@@ -25,6 +25,13 @@ MAX_USED_TOKENS = 500
 
 _UNSIGNED = Requirement()
 
+_LETS_GO_ON: frozenset[SignedSignal] = frozenset({"resume", "steer"})
+"""
+What a reset makes worthless that was signed before: that it was used may be forgotten.
+
+What was signed to hold a run, or to end it, holds and ends it still.
+"""
+
 
 class _Signal(NamedTuple):
     """A signal as it was sent: which, about what, and what proves who sent it."""
@@ -119,6 +126,7 @@ def _find_signer(
         hearing.first_execution_run_id,
         required.methods,
         required.max_auth_age,
+        hearing.reset_at if signal.name in _LETS_GO_ON else None,
     )
     found = verify_matter(signal.token, matter, trust.issuers, hearing.now)
     if isinstance(found, Objection):

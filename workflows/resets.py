@@ -7,6 +7,7 @@ from temporalio import workflow
 from holdfast.contracts.approvals import ApprovalRequest, Escalation, Request, Review
 from holdfast.contracts.base import digest
 from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.resets import find_reset
 from holdfast.contracts.state.run import RunState
 from holdfast.run import requests
 from holdfast.workflows.run_context import RunContext
@@ -35,7 +36,10 @@ def after_reset(state: RunState, execution: str, now: datetime) -> RunState:
     """
     planning = state.brief.mode == "plan"
     state = state.with_(execution=execution, planning=planning).with_oversight(
-        request_mark=f"{digest(execution)[:8]}-", reviewed=(), releases=()
+        request_mark=f"{digest(execution)[:8]}-",
+        reviewed=(),
+        releases=(),
+        reset_at=find_reset(execution, now),
     )
     waiting, closed = state.oversight.requests, state.oversight.closed
     for request in waiting:

@@ -1,5 +1,6 @@
 """What a run asks people, as a frozen value."""
 
+from datetime import datetime
 from operator import not_
 from typing import Self, TypedDict, Unpack
 
@@ -24,6 +25,7 @@ class OversightChange(TypedDict, total=False):
     refused: tuple[RefusedMessage, ...]
     refused_total: int
     used_tokens: tuple[UsedToken, ...]
+    reset_at: datetime | None
 
 
 class Oversight(Contract):
@@ -33,7 +35,8 @@ class Oversight(Contract):
     `notified` is the last request that somebody was told of. Requests have the `request_mark` of
     their execution in their ids, where it was reset. `reviewed` are the objections that people
     approved, `releases` those approved reviews by which nothing has run yet, without their texts,
-    `acknowledged` the triggers that they waved through. `used_tokens` prove nothing more.
+    `acknowledged` the triggers that they waved through. `used_tokens` prove nothing more; which
+    others had been used when the workflow was `reset_at` some time nobody knows any more.
     """
 
     requests: tuple[Request, ...] = ()
@@ -47,6 +50,7 @@ class Oversight(Contract):
     refused: tuple[RefusedMessage, ...] = ()
     refused_total: int = 0
     used_tokens: tuple[UsedToken, ...] = Field(default=(), exclude_if=not_)
+    reset_at: datetime | None = Field(default=None, exclude_if=not_)
 
     def with_(self, **changes: Unpack[OversightChange]) -> Self:
         """Return a copy with these fields changed."""

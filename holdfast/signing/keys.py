@@ -149,7 +149,7 @@ def sign_matter(key: OwnKey, passphrase: str | None, matter: SignedMatter, now: 
         "iss": LOCAL_ISSUER,
         "sub": key.public["sub"],
         "aud": "holdfast",
-        "iat": time,
+        "iat": now.timestamp(),  # what is signed within the second of a reset may be meant for it
         "exp": time + TOKEN_LIFETIME_SECONDS,
         "jti": secrets.token_urlsafe(16),
         "auth_time": time,

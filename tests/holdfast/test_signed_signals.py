@@ -1,10 +1,14 @@
 """Signals that a policy wants signed, sent by commands and by others, against a real server."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import pytest
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import ResetReapplyExcludeType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client
 
 from holdfast import Agent, App, approvers, signing, worker
@@ -18,6 +22,9 @@ from holdfast.workflows.agent_run import AgentRun
 from tests.holdfast.commands import holdfast, seen
 from tests.running import Run
 from tests.sample import ask_user
+
+_COMPLETED = "workflow_task_completed_event_attributes"
+_UPDATES = ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -73,6 +80,17 @@ async def sent(run: Run, signal: str, message: JsonObject) -> MessageOutcome:
     )
 
 
+async def read_last_update(run: Run) -> tuple[JsonObject, Sequence[HistoryEvent]]:
+    """What was sent last, as whoever reads the history could send it again; and all events."""
+    history = await run.handle.fetch_history()
+    updates = [
+        event.workflow_execution_update_accepted_event_attributes.accepted_request.input
+        for event in history.events
+        if event.HasField("workflow_execution_update_accepted_event_attributes")
+    ]
+    return json.loads(updates[-1].args.payloads[0].data), history.events
+
+
 async def test_what_is_not_signed_changes_nothing(run: Run) -> None:
     """By whatever name; nor does what somebody has signed who may not."""
     held = await sent(run, "suspend", {"by": "dana"})
@@ -119,20 +137,44 @@ async def test_a_signature_counts_once(run: Run) -> None:
     name = run.handle.id
     keyless = await holdfast("suspend", name)
     held = await holdfast("suspend", name, "--key", "dana")
-    history = await run.handle.fetch_history()
-    updates = [
-        event.workflow_execution_update_accepted_event_attributes.accepted_request.input
-        for event in history.events
-        if event.HasField("workflow_execution_update_accepted_event_attributes")
-    ]
+    suspended, _ = await read_last_update(run)
     resumed = await holdfast("resume", name, "--key", "dana")
-    again = await sent(run, "suspend", json.loads(updates[-1].args.payloads[0].data))
+    again = await sent(run, "suspend", suspended)
     status = await run.status()
     await run.handle.terminate()
 
     assert "choose one of dana, eve (--key)" in keyless.err
     assert (held.code, resumed.code) == (0, 0)
     assert (again.code, status.status) == ("invalid_token", "waiting")
+
+
+async def test_a_reset_makes_no_signature_good_again(run: Run, client: Client) -> None:
+    """Where it leaves out what people said, nobody knows any more that a token was used."""
+    name = run.handle.id
+    await holdfast("suspend", name, "--key", "dana")
+    await holdfast("resume", name, "--key", "dana")
+    resumed, events = await read_last_update(run)
+    started = next(event for event in events if event.HasField(_COMPLETED))
+    answer = await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=name),
+            workflow_task_finish_event_id=started.event_id,
+            reset_reapply_exclude_types=[_UPDATES],
+            request_id=name,
+        )
+    )
+    again = Run(client.get_workflow_handle(name, run_id=answer.run_id, result_type=RunResult))
+    await again.asked()
+    held = await holdfast("suspend", name, "--key", "dana")
+    replayed = await sent(again, "resume", resumed)
+    status = await again.status()
+    anew = await holdfast("resume", name, "--key", "dana")
+    await again.handle.terminate()
+
+    assert (held.code, anew.code) == (0, 0)
+    assert (replayed.code, status.status) == ("invalid_token", "suspended")
+    assert "before the workflow was reset" in replayed.reason
 
 
 async def test_a_signature_on_what_is_refused_is_not_used_up(

@@ -87,6 +87,25 @@ def test_what_a_run_goes_by_is_signed_for_a_worker_of_a_laxer_policy_too() -> No
     assert (another.accepted, proven.accepted) == (True, True)
 
 
+@pytest.mark.parametrize(
+    ("signal", "counts"),
+    [("resume", False), ("steer", False), ("suspend", True), ("stop", True), ("close", True)],
+)
+def test_nothing_signed_before_a_reset_lets_a_run_go_on(
+    signal: SignedSignal, *, counts: bool
+) -> None:
+    """That it was used is forgotten then; what holds or ends a run may be sent to it again."""
+    message = said(signal, token=token(decision=signal))
+    before, after = (
+        a_hearing((), (), controls=(message,), first_execution_run_id=RUN, reset_at=NOW + since)
+        for since in (timedelta(seconds=1), timedelta(0))
+    )
+    trust = trusting(**{signal: ANY})
+
+    assert judge_controls(before, trust)[0].accepted is counts
+    assert judge_controls(after, trust)[0].accepted
+
+
 def test_who_signs_is_heard() -> None:
     """Whatever the message says, it is from whom the token proves it to be."""
     (verdict,) = hears(said(token=token()), trust=trusting(steer=BY_FINANCE))

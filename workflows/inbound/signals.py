@@ -227,6 +227,7 @@ class SignalHandler:
                 used=state.oversight.used_tokens,
                 signed=state.agent.signed,
                 first_execution_run_id=state.first_execution_run_id,
+                reset_at=state.oversight.reset_at,
             )
         )
         await end_workflow_task(state.run_id, summaries.controls_line(answer.controls))
