@@ -268,7 +268,7 @@ async def _run_sandbox_worker(
             return
         case "local" | "only":
             pass
-    sandbox = Sandbox(found.home)
+    sandbox = Sandbox(found.home, hidden=found.private_files)
     flaw = await _prepare_sandbox(sandbox, app, found)
     rule = _build_policy(app, found, around, has_sandbox=True).authorize
     tools = _build_tools(app, found, around, SandboxExecutor(sandbox, Egress(), flaw), rule)

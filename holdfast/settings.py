@@ -21,13 +21,17 @@ _SECRET = "HOLDFAST_SECRET_"  # noqa: S105 -- the beginning of a name
 _FILE = "_FILE"
 _NAMED_FILES = frozenset(
     {
-        *("HOLDFAST_LOG_FILE", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH"),
-        *("TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_SERVER_CA_CERT_PATH"),
+        *(
+            "TEMPORAL_TLS_CLIENT_CERT_PATH",
+            "TEMPORAL_TLS_SERVER_CA_CERT_PATH",
+            "HOLDFAST_LOG_FILE",
+        ),
         *("SSL_CERT_FILE", "SSLKEYLOGFILE", "OPENSSL_CONF", "OPENSSL_MODULES"),
         *("OPENSSL_ENGINES", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC", "KRB5_CONFIG"),
         *("OPENSSL_CONF_INCLUDE", "HOSTALIASES", "PYTHONHOME", "PYTHONSTARTUP"),
     }
 )
+_SECRET_FILES = frozenset({"TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH"})
 _FILE_LISTS = {
     "LD_LIBRARY_PATH": ":;",
     "LD_PRELOAD": ": \t\n",
@@ -91,6 +95,11 @@ class Settings:
         )
 
     @property
+    def private_files(self) -> tuple[Path, ...]:
+        """What no code in a sandbox sees, wherever it lies: state, keys, files with secrets."""
+        return self.home, self.approvers, self.keys, *_find_secret_files()
+
+    @property
     def own_files(self) -> tuple[Path, ...]:
         """What a process itself goes by: no tool works on it, and no project brings it along."""
         server = _find_config_folder("temporalio")  # where Temporal's SDK looks for its file
@@ -141,11 +150,19 @@ def _sandbox() -> SandboxPlace:
     raise HoldfastError(f"HOLDFAST_SANDBOX is {said!r}: use one of {', '.join(places)}")
 
 
-def _find_named_files() -> Iterator[Path]:
-    """Yield what variables name: secrets, keys, whom TLS trusts, the log, and libraries."""
+def _find_secret_files() -> Iterator[Path]:
+    """Yield what variables name that holds a secret of the app, or Temporal's key."""
     for name, value in os.environ.items():
         is_secret = name.startswith(_SECRET) and name.endswith(_FILE)
-        if value and (is_secret or name in _NAMED_FILES):
+        if value and (is_secret or name in _SECRET_FILES):
+            yield Path(value)
+
+
+def _find_named_files() -> Iterator[Path]:
+    """Yield what variables name: secrets, keys, whom TLS trusts, the log, and libraries."""
+    yield from _find_secret_files()
+    for name, value in os.environ.items():
+        if value and name in _NAMED_FILES:
             yield Path(value)
         if name in _FILE_LISTS:
             between = dict.fromkeys(map(ord, _FILE_LISTS[name]), "\n")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.settings import Settings
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile
 from tests.attacks.outside import nobody
@@ -19,6 +20,18 @@ try:
 except OSError:
     pass
 result = found
+"""
+
+
+READ = """
+import os
+result = []
+for folder, _, files in os.walk(FOLDER):
+    for name in files:
+        try:
+            result.append(open(os.path.join(folder, name)).read())
+        except OSError as error:
+            result.append(error.strerror)
 """
 
 
@@ -50,3 +63,29 @@ async def test_no_home_among_the_folders_of_python_is_seen(
     asked = an_invocation(arguments={"code": beside})
     said = await Sandbox(home).run(hostile.run, asked, lambda _: None, nobody, admitted)
     assert said == b'"a library\'s own"'
+
+
+@pytest.mark.usefixtures("sandbox_home")
+async def test_no_secret_among_the_folders_of_python_is_seen(
+    tmp_path: Path, copies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that variables name, keys, and those who are trusted."""
+    packages, home = tmp_path / "site-packages", tmp_path / "home"
+    home.mkdir()
+    (home / "sandbox").symlink_to(copies)
+    (packages / "keys").mkdir(parents=True)
+    for name in ("bank", "trusted.json", "keys/fred.json"):
+        (packages / name).write_text("correct horse battery staple")
+        (packages / name).chmod(0o644)
+    monkeypatch.setenv("HOLDFAST_SECRET_BANK_FILE", str(packages / "bank"))
+    monkeypatch.setenv("HOLDFAST_SECRET_GONE_FILE", str(packages / "gone"))
+    monkeypatch.setenv("HOLDFAST_APPROVERS", str(packages / "trusted.json"))
+    monkeypatch.setenv("HOLDFAST_KEYS", str(packages / "keys"))
+    monkeypatch.syspath_prepend(packages)  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
+    sandbox = Sandbox(home, hidden=Settings.load().private_files)
+
+    code = READ.replace("FOLDER", repr(str(packages)))
+    asked = an_invocation(arguments={"code": code})
+    said = await sandbox.run(hostile.run, asked, lambda _: None, nobody, admitted)
+
+    assert b"horse" not in said

@@ -66,8 +66,10 @@ class Jail(NamedTuple):
         found += _parents([*folders, PurePath("/etc/passwd")])
         for folder in folders:
             found += ("--ro-bind", str(folder), str(folder))
-        for place in _find_hidden(self.hidden, folders):
-            found += ("--tmpfs", str(place), "--remount-ro", str(place))
+        for place in map(str, _find_hidden(self.hidden, folders)):
+            is_folder = Path(place).is_dir()
+            found += ("--tmpfs", place) if is_folder else ("--ro-bind", "/dev/null", place)
+            found += ("--remount-ro", place)
         found += ("--ro-bind", str(self.code), CODE)
         found += _links()
         for path in (*_ETC, f"{sys.prefix}/pyvenv.cfg"):
@@ -116,7 +118,7 @@ def libraries_of_python() -> list[str]:
 def _find_hidden(hidden: Iterable[Path], folders: Iterable[Path]) -> Iterator[Path]:
     """Yield where what is hidden would be seen: a folder may be there by several names."""
     for folder, known in product(hidden, folders):
-        if folder.is_relative_to(whole := known.resolve()):
+        if folder.is_relative_to(whole := known.resolve()) and folder.exists():
             yield known / folder.relative_to(whole)
 
 

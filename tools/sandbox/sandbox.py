@@ -52,7 +52,8 @@ class Sandbox:
     """
     Runs each call in a fresh bubblewrap, and keeps a workspace for each run below *home*.
 
-    The other parameters are for tests.
+    Of that, and of what else is *hidden*, no call sees anything. The other parameters are for
+    tests.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class Sandbox:
         bounds: Bounds = BOUNDS,
         are_waits_exhausted: Callable[[], bool] = has_none_left,
         patience: float = 10.0,
+        hidden: Iterable[Path] = (),
     ) -> None:
         self._home = home.absolute()
+        self._hidden = (self._home, *hidden)
         self._bounds = bounds
         self._are_waits_exhausted = are_waits_exhausted
         self._patience = patience
@@ -193,8 +196,8 @@ class Sandbox:
             raise ToolDenied(
                 "the disk of the workspace is nearly full", ("ask a person to make room",)
             )
-        hidden = self._home.resolve()
-        return Jail(code, workspace, derive_uid(run), self._bounds, (hidden,))
+        hidden = tuple(one.resolve() for one in self._hidden)
+        return Jail(code, workspace, derive_uid(run), self._bounds, hidden)
 
     async def _code(self, tool: Tool) -> Path:
         """Return the copy of what a tool needs: ours is enough for ours."""
