@@ -59,6 +59,10 @@ class StopReason(Enum):
         "the time that it was given is over",
         "look at what was done; whoever gave it the task went on without it",
     )
+    HISTORY_FULL = (
+        "history full",
+        "look at what was done, and what filled it; a run that tries it again goes on from there",
+    )
     SESSION_CLOSED = (
         "the session was closed",
         "say it again: the next message opens the session again",

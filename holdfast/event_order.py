@@ -132,11 +132,11 @@ class EventOrder:
     ever, since nobody knows. `length` is how many
     events history had when the task began that is heard of; those by which a task was divided, or
     tried again, aren't counted. `now` is the time at which it is heard, in nanoseconds: when the
-    task began, or the local activity ended behind which it waited.
+    task began, or the local activity ended behind which it waited. Local ones are `running`.
     """
 
     def __init__(self) -> None:
-        self._running = set[int]()
+        self.running = set[int]()
         self._resolved: list[WorkflowActivationJob] = []
         self._resolved_at = 0
         self._waiting = deque[_Arrivals]()
@@ -172,17 +172,17 @@ class EventOrder:
         After a query it isn't known whether the local activity under way has ended in the task
         before. If so, a replay hears of that first, and the update can't wait for it.
         """
-        return self._was_asked and bool(self._running)
+        return self._was_asked and bool(self.running)
 
     def arrive(
         self, jobs: Sequence[WorkflowActivationJob], task: Task, *, replaying: bool = False
     ) -> None:
         """Take what a workflow task brings."""
         ended = [job for job in jobs if job.resolve_activity.is_local]
-        held = bool(self._running)
+        held = bool(self.running)
         self._resolved += ended
         self._resolved_at = task.now if ended else self._resolved_at
-        self._running -= {job.resolve_activity.seq for job in ended}
+        self.running -= {job.resolve_activity.seq for job in ended}
         if len(ended) == len(jobs):
             return
         # Of what ended in the task before, and was written there, it is told late where that task
@@ -212,7 +212,7 @@ class EventOrder:
 
     def hear(self) -> Iterator[Sequence[WorkflowActivationJob]]:
         """Yield what is heard next, for as long as no local activity is under way."""
-        while not self._running:
+        while not self.running:
             if self._resolved:
                 self._wrote = True
                 self._events += len(self._resolved)
@@ -244,7 +244,7 @@ class EventOrder:
         """Take note of what the workflow wants done."""
         for command in commands:
             if command.HasField("schedule_local_activity"):
-                self._running.add(command.schedule_local_activity.seq)
+                self.running.add(command.schedule_local_activity.seq)
             else:
                 self._wrote = True
                 self._events += not command.HasField("update_response")

@@ -36,6 +36,7 @@ from temporalio.workflow import _Definition as Definition
 from holdfast.activations import copy_of, detach, drop_excess, unless_left
 from holdfast.event_log import log
 from holdfast.event_order import AT_ONCE, ENDS, EventOrder, Task, kind_of
+from holdfast.workflows.execution.full_history import MARKS, PASSED_MARKS
 from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
 from holdfast.workflows.options import HISTORY_LENGTH
 from holdfast.workflows.payloads import data_converter
@@ -96,12 +97,14 @@ class _OrderedInstance(WorkflowInstance):
         self._latest = 0
         self._has_ended = False
         self._order = EventOrder()
+        self._passed = set[str]()
         theirs = cast("Mapping[str, Callable[..., object]]", det.extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
         functions = {
             **theirs,
             TAKE_TURN: self._order.take_turn,
             LOCAL_SECONDS: lambda: self._order.local_seconds,
             HISTORY_LENGTH: lambda: self._order.length,
+            PASSED_MARKS: lambda: self._passed,
         }
         self._inner = runner.create_instance(replace(detach(det), extern_functions=functions))
 
@@ -136,6 +139,7 @@ class _OrderedInstance(WorkflowInstance):
         if self._evict and not act.is_replaying and self._is_early(jobs, task):
             self._evict(act.run_id)
         self._latest = task.now
+        self._note_marks(act)
         # Of patches only a replay is told: what else it brings is taken as it was without.
         brought = [job for job in jobs if not job.HasField("notify_has_patch")]
         self._order.arrive(brought, task, replaying=act.is_replaying)
@@ -161,6 +165,22 @@ class _OrderedInstance(WorkflowInstance):
         for part in parts[1:]:
             whole.successful.MergeFrom(part.successful)
         return whole
+
+    def _note_marks(self, act: WorkflowActivation) -> None:
+        """
+        Note beyond which marks history is by now: in a replay those of which it says so itself.
+
+        Not while a local activity is under way: what comes then may divide a workflow task, whose
+        beginning a replay takes for later than it was.
+        """
+        if act.is_replaying:
+            patches = (one.notify_has_patch for one in act.jobs if kind_of(one) in AT_ONCE)
+            self._passed.update(one.patch_id for one in patches)
+        elif not self._order.running:
+            size, events = act.history_size_bytes, act.history_length
+            self._passed |= {
+                mark.patch for mark in MARKS if size > mark.size or events > mark.events
+            }
 
     def _is_early(self, jobs: Sequence[WorkflowActivationJob], task: Task) -> bool:
         """

@@ -37,7 +37,7 @@ def give_up(state: RunState, stop: Stop, now: datetime, trigger: str = FAILURES)
     What may be tried is the agent's: it goes back only where it has backtracking, and asks only
     where somebody is there to be asked. A run that is stopped ends for no other reason.
     """
-    if state.stop_by_person is not None:
+    if state.outside_stop is not None:
         return state
     if state.approaches.checkpoint is not None:
         return end_approach(state, f"{stop.reason}: {stop.detail}")

@@ -56,7 +56,7 @@ def is_too_large_to_show(request: Request) -> bool:
 
 def open_request(state: RunState, request: Request) -> RunState:
     """Open a request, unless the run is stopped: then nobody is asked anything any more."""
-    if state.stop_by_person is not None:
+    if state.outside_stop is not None:
         return state
     return state.with_(journal=(*state.journal, describe_opening(state, request))).with_oversight(
         requests=(*state.oversight.requests, request),

@@ -78,7 +78,7 @@ def finish(run: Situation) -> Step | None:
 
 
 def stop(run: Situation) -> Step | None:
-    """Whom a person has stopped begins nothing more."""
+    """Whom a person has stopped, or a full history, begins nothing more."""
     phase = run.state.phase
     return Halt(phase.stop) if isinstance(phase, Stopping) else None
 

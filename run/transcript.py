@@ -98,7 +98,7 @@ def measure_context(state: RunState) -> RunState:
 
 def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopped") -> RunState:
     """
-    End the run without an answer; one that a person has stopped ends for no other reason.
+    End the run without an answer; one that was stopped from outside ends for no other reason.
 
     What has ended stays as it ended.
 

@@ -25,7 +25,7 @@ from holdfast.contracts.stops import Stop
 from holdfast.run import parts, turns, verdicts
 from holdfast.run.delegation import ceilings
 from holdfast.run.delegation.part_ids import build_run_id
-from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN, TIME_IS_UP
+from holdfast.run.delegation.subagents import MAX_PARALLEL_CHILDREN, TIME_IS_UP, WHOLE_IS_FULL
 from holdfast.run.disagreements import TOO_OLD, NotBegun
 from holdfast.run.limits import budgets, reservations, triggers
 from holdfast.run.limits.table import build_worst_case_ledger
@@ -332,8 +332,9 @@ async def _mirror_suspension(
             await workflow.wait_condition(
                 lambda told=told: run.state.is_over or run.suspension != told
             )
-            if (stopping := run.state.stop_by_person) is not None:
-                await child.signal("stop", {"reason": stopping.detail, "by": stopping.ended_by})
+            if (stopping := run.state.outside_stop) is not None:
+                by = stopping.ended_by or WHOLE_IS_FULL
+                await child.signal("stop", {"reason": stopping.detail, "by": by})
                 return
             if run.state.is_over:
                 child.cancel()

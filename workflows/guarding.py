@@ -89,7 +89,7 @@ def _is_moot(run: RunContext, since: int) -> bool:
     """Whether nobody waits for what guardrails say; before calls have ended no model reads on."""
     state = run.state
     hurried = not state.calls and not state.has_graders and run.is_broken_off(since)
-    return state.stop_by_person is not None or hurried
+    return state.outside_stop is not None or hurried
 
 
 def _unseen(run: RunContext, one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:

@@ -175,7 +175,7 @@ class RunContext:
 
     def is_broken_off(self, since: int) -> bool:
         """Whether what changes nothing ends: the run is stopped, or was hurried *since*."""
-        return self.state.stop_by_person is not None or self.hurried != since
+        return self.state.outside_stop is not None or self.hurried != since
 
     def confirm_suspension(self, part: str) -> None:
         """Note that a part says that it is held, if it is to be."""

@@ -25,7 +25,11 @@ class Closing(Contract):
 
 
 class Stopping(Contract):
-    """A person has stopped it: nothing begins any more, and what is under way comes to its end."""
+    """
+    A person has stopped it, or a full history.
+
+    Nothing begins any more, and what is under way comes to its end.
+    """
 
     kind: Literal["stopping"] = "stopping"
     stop: Stop
@@ -35,8 +39,8 @@ class Ended(Contract):
     """
     It is over, as `outcome` says; `stop` is why, where it came to no answer.
 
-    One that was ended `by_person` waits for no guardrail. `grading` says how far those are that
-    look at what it came to.
+    One that was ended `by_person`, or by a full history, waits for no guardrail. `grading` says
+    how far those are that look at what it came to.
     """
 
     kind: Literal["ended"] = "ended"

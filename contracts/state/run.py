@@ -166,8 +166,8 @@ class RunState(Contract):
         return self.phase.stop if isinstance(self.phase, Ended) else None
 
     @property
-    def stop_by_person(self) -> Stop | None:
-        """What a person said who stopped it, over or not."""
+    def outside_stop(self) -> Stop | None:
+        """What stopped it that was no step of its own, a person or a full history; over or not."""
         match self.phase:
             case Stopping(stop=stop) | Ended(by_person=True, stop=stop):
                 return stop

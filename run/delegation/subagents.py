@@ -26,6 +26,9 @@ MAX_PARALLEL_CHILDREN = 4
 TIME_IS_UP = "the time that it was given"
 """Who ended a run that didn't come back in time."""
 
+WHOLE_IS_FULL = "the full history of the run that it works for"
+"""What ended a run that works for one which can't go on: nobody, though it is told as a stop."""
+
 _NO_PART_CHARS = Pattern(r"[^A-Za-z0-9]+")
 
 

@@ -17,8 +17,9 @@ from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
 from holdfast.run import requests, turns
-from holdfast.run.delegation.subagents import TIME_IS_UP
+from holdfast.run.delegation.subagents import TIME_IS_UP, WHOLE_IS_FULL
 from holdfast.run.sessions import messages as sessions
+from holdfast.run.step import grading
 
 
 class Refusal(NamedTuple):
@@ -61,9 +62,24 @@ def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
     """
     Begin to end a run, as a person says, or its time: nobody is asked anything any more.
 
-    A time is given by who this one works for; of no other run anybody's word says that it is up.
+    A time is given by who this one works for; of no other run anybody's word says that it is up,
+    nor that a history is full.
     """
+    if message.by == WHOLE_IS_FULL and state.brief.path:
+        return stop_for_full_history(state, message.reason, now)
     late = message.by == TIME_IS_UP and bool(state.brief.path)
     reason = StopReason.TIME_IS_UP if late else StopReason.TOLD_TO_STOP
     stop = Stop.because(reason, message.reason, ended_by=message.by or "a person")
+    return requests.withdraw_requests(state, now).with_(phase=Stopping(stop=stop))
+
+
+def stop_for_full_history(state: RunState, why: str, now: datetime) -> RunState:
+    """
+    Begin to end a run as a stop does, before the server ends it, and a part with its whole.
+
+    Where it is over guardrails look at it no longer.
+    """
+    if state.has_graders:
+        return grading.set_grading(state, "done")
+    stop = Stop.because(StopReason.HISTORY_FULL, why)
     return requests.withdraw_requests(state, now).with_(phase=Stopping(stop=stop))

@@ -48,7 +48,7 @@ async def compensate(run: RunContext, files: Files, *, since: int = 0) -> Compen
             continue
         if not effect.local:
             await wait_for_resume(run)
-        if run.state.stop_by_person is not None:
+        if run.state.outside_stop is not None:
             break
         if effect.local:
             flaw = (
@@ -85,7 +85,7 @@ async def _wait_until_over(run: RunContext, begin: int) -> None:
     # A person who stops the run has nothing taken back.
     with run.track_wait(shorten(why), workflow.now() + longest), suppress(TimeoutError):
         await workflow.wait_condition(
-            lambda: run.state.stop_by_person is not None,
+            lambda: run.state.outside_stop is not None,
             timeout=longest,
             timeout_summary="until what may have happened can't be under way",
         )
@@ -119,7 +119,7 @@ async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) ->
 
     async def attempt() -> ToolResult:
         await wait_for_resume(run)  # each time: a worker was looked for, or it waited too long
-        if (stopping := run.state.stop_by_person) is not None:
+        if (stopping := run.state.outside_stop) is not None:
             return tool_results.build_abort(call, stopping.reason)
         doubtful = effect.with_(
             outcome="unknown", summary=f"{effect.summary}, unless it was taken back"

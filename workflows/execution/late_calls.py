@@ -41,7 +41,7 @@ def _answer_for_part(run: RunContext) -> LateCall:
     """Say why nothing begins in a part, whatever that has heard by now."""
     if workflow.cancellation_reason() is not None:
         return LateCall(reason="the run that its run works for is cancelled")
-    if run.state.is_over or run.state.stop_by_person is not None:
+    if run.state.is_over or run.state.outside_stop is not None:
         return LateCall(reason="the run that its run works for is over")
     if run.is_held:
         return LateCall(reason="the run that its run works for is suspended")
@@ -69,7 +69,7 @@ def find_objection(run: RunContext, sent: SentCall, now: datetime) -> str | None
     """Say what ended since a call was sent. What is taken back is so though the run is over."""
     state = run.state
     over = state.is_ending if sent.of_model else sent.call is not None and state.is_over
-    if over or state.stop_by_person is not None:
+    if over or state.outside_stop is not None:
         return "its run is over"
     if run.is_held and not sent.suspended:
         return "its run is suspended"

@@ -49,16 +49,11 @@ from holdfast.run.step.kinds import (
     TakeMessage,
 )
 from holdfast.run.transcript import build_continue_as_new_input, halt, prune
-from holdfast.workflows import (
-    control,
-    options,
-    resets,
-    run_context,
-)
+from holdfast.workflows import control, options, resets, run_context
 from holdfast.workflows.authorizing import authorize
 from holdfast.workflows.delegation.handoffs import commit_handoff
-from holdfast.workflows.delegation.relaying import report_requests, report_suspensions
 from holdfast.workflows.delegation.subagents import run_beside
+from holdfast.workflows.execution.background import begin_beside
 from holdfast.workflows.execution.patches import (
     DRAFTS_RELEASE_NOTHING,
     HURRIED_COUNTS,
@@ -69,14 +64,12 @@ from holdfast.workflows.execution.patches import (
     choose_state,
     invalidate_rulings,
 )
-from holdfast.workflows.execution.time_limit import watch_time
 from holdfast.workflows.handing_back import Search
 from holdfast.workflows.inbound.breaking_off import unless_broken_off
 from holdfast.workflows.inbound.inbox import Inbox, hear_what_came, is_behind_local_activity
 from holdfast.workflows.inbound.signals import hear_what_waits
 from holdfast.workflows.log import log_event, log_start
 from holdfast.workflows.model_calls import run_model_call
-from holdfast.workflows.notifications import notify
 from holdfast.workflows.projects import take_back_before_stop
 from holdfast.workflows.run_context import RunContext, at_rest, raise_on_cancellation
 from holdfast.workflows.sessions import steps as session_steps
@@ -96,7 +89,8 @@ class StepLoop:
         self._inbox = inbox
         self.archived = False
         self._recorded: set[str] = set()
-        self._background: list[asyncio.Task[None]] = []
+        self._background: tuple[asyncio.Task[None], ...] = ()
+        self._step: Step | None = None
 
     async def run(self) -> None:
         """Take steps until the run is over, which has its state by now."""
@@ -105,7 +99,7 @@ class StepLoop:
             await self._inbox.open()
         run_context.publish_summary(self._run.state)
         run_context.publish_status(self._run)
-        self._start_background_tasks()
+        self._background = begin_beside(self._run, self._is_going_on)
         try:
             if unheard:
                 self._run.state = self._run.state.with_(unheard=())
@@ -119,31 +113,17 @@ class StepLoop:
             log_event("run.ended", self._run.state, status="cancelled" if cancelled else "failed")
             raise
 
-    def _start_background_tasks(self) -> None:
-        """
-        Begin what goes on beside the steps, for agents that have it; it ends with the execution.
-
-        It isn't cancelled: a timer that is started and cancelled around a local activity can't be
-        replayed where a query has divided the workflow task.
-        """
-        agent = self._run.state.agent
-        if agent.triggers.expected_time is not None and self._run.state.session is None:
-            self._background.append(asyncio.create_task(watch_time(self._run)))
-        if agent.notifies:
-            self._background.append(asyncio.create_task(notify(self._run)))
-        if (parent := workflow.info().parent) is not None:
-            told = (report_suspensions(self._run, parent), report_requests(self._run, parent))
-            self._background.extend(map(asyncio.create_task, told))
-
     async def _run_steps(self) -> None:
         while True:
+            self._step = None
             raise_on_cancellation()
             control.release_claims(self._run)
             if self._run.state.journal and not isinstance(self._next_step(), RollBack):
                 await self._run.write_journal()
             await hear_what_came()
-            match self._choose_step():
-                case CallModel() as step:
+            self._step = step = self._choose_step()
+            match step:
+                case CallModel():
                     await run_model_call(self._run, step)
                 case Authorize(calls):
                     await self._authorize(calls)
@@ -164,12 +144,12 @@ class StepLoop:
                 case Halt(stop):
                     await self._run.record("stopped", stop.reason)
                     self._run.state = halt(self._run.state, stop, workflow.now())
-                case TakeMessage() | AwaitMessage() | EndMessage() as step:
+                case TakeMessage() | AwaitMessage() | EndMessage():
                     await session_steps.execute_step(self._run, step, self._has_flood)
                 case Finish():
                     if await self._finish():
                         return
-                case step:
+                case _:
                     await control.execute_step(self._run, step)
 
     async def _finish(self) -> bool:
@@ -204,6 +184,12 @@ class StepLoop:
             fresh = build_continue_as_new_input(self._run.state)
             workflow.continue_as_new(fresh.with_(unheard=self._inbox.backlog))
         self._inbox.resume()
+
+    def _is_going_on(self) -> bool:
+        """Whether it is about to go on in a new execution, whatever fills this one."""
+        waits = isinstance(self._step, AwaitPeople | AwaitResume | AwaitProvider)
+        ready = waits or self._step is None or isinstance(self._step, ContinueAsNew)
+        return ready and isinstance(self._next_step(), ContinueAsNew)
 
     def _next_step(self, *, advanced: bool = False) -> Step:
         return steps.next_step(
