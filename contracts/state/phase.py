@@ -40,7 +40,7 @@ class Ended(Contract):
     It is over, as `outcome` says; `stop` is why, where it came to no answer.
 
     One that was ended `by_person`, or by a full history, waits for no guardrail. `grading` says
-    how far those are that look at what it came to.
+    how far those are that look at what it came to, and `grading_stop` who has stopped them.
     """
 
     kind: Literal["ended"] = "ended"
@@ -49,10 +49,15 @@ class Ended(Contract):
     summary: LimitSummary | None = None
     by_person: bool = False
     grading: Literal["", "under_way", "done"] = ""
+    grading_stop: Stop | None = None
 
     def with_grading(self, grading: Literal["under_way", "done"]) -> Self:
         """Return a copy that says how far guardrails are."""
         return self.copy_with({"grading": grading})
+
+    def with_grading_stop(self, stop: Stop) -> Self:
+        """Return a copy in which a person has stopped who looks at what it came to."""
+        return self.copy_with({"grading": "done", "grading_stop": stop})
 
 
 Phase: TypeAlias = Annotated[Working | Closing | Stopping | Ended, Field(discriminator="kind")]

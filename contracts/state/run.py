@@ -167,9 +167,11 @@ class RunState(Contract):
 
     @property
     def outside_stop(self) -> Stop | None:
-        """What stopped it that was no step of its own, a person or a full history; over or not."""
+        """What stopped it, or its graders, from outside: a person, or a full history."""
         match self.phase:
             case Stopping(stop=stop) | Ended(by_person=True, stop=stop):
+                return stop
+            case Ended(grading_stop=stop):
                 return stop
             case _:
                 return None

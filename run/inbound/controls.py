@@ -12,7 +12,7 @@ from holdfast.contracts.signals import (
     StopSignal,
     SuspensionSignal,
 )
-from holdfast.contracts.state.phase import Stopping
+from holdfast.contracts.state.phase import Ended, Stopping
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.transcript import UserTurn
@@ -58,18 +58,19 @@ def after_control(
             return requests.queue_steering(state, UserTurn(text=text, origin="steer"), now)
 
 
-def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
-    """
-    Begin to end a run, as a person says, or its time: nobody is asked anything any more.
+def stop_graders(state: RunState, message: StopSignal) -> RunState:
+    """End those that look at work which is over, as a person says; it stays what it came to."""
+    if not isinstance(state.phase, Ended):
+        return state
+    stop = _build_stop(state, message)
+    return state.with_(phase=state.phase.with_grading_stop(stop))
 
-    A time is given by who this one works for; of no other run anybody's word says that it is up,
-    nor that a history is full.
-    """
+
+def after_stop(state: RunState, message: StopSignal, now: datetime) -> RunState:
+    """Begin to end a run, as a person says, or its time: nobody is asked anything any more."""
     if message.by == WHOLE_IS_FULL and state.brief.path:
         return stop_for_full_history(state, message.reason, now)
-    late = message.by == TIME_IS_UP and bool(state.brief.path)
-    reason = StopReason.TIME_IS_UP if late else StopReason.TOLD_TO_STOP
-    stop = Stop.because(reason, message.reason, ended_by=message.by or "a person")
+    stop = _build_stop(state, message)
     return requests.withdraw_requests(state, now).with_(phase=Stopping(stop=stop))
 
 
@@ -83,3 +84,15 @@ def stop_for_full_history(state: RunState, why: str, now: datetime) -> RunState:
         return grading.set_grading(state, "done")
     stop = Stop.because(StopReason.HISTORY_FULL, why)
     return requests.withdraw_requests(state, now).with_(phase=Stopping(stop=stop))
+
+
+def _build_stop(state: RunState, message: StopSignal) -> Stop:
+    """
+    Build what a person said, or why its time is up.
+
+    A time is given by who this one works for; of no other run anybody's word says that it is up,
+    nor that a history is full.
+    """
+    late = message.by == TIME_IS_UP and bool(state.brief.path)
+    reason = StopReason.TIME_IS_UP if late else StopReason.TOLD_TO_STOP
+    return Stop.because(reason, message.reason, ended_by=message.by or "a person")

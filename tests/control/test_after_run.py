@@ -1,5 +1,7 @@
 """Guardrails that look once the work is over: at what it came to, and at its course."""
 
+from pathlib import Path
+
 import pytest
 
 from holdfast import Budget
@@ -25,13 +27,16 @@ from holdfast.trace.spans.tree import span_tree
 from tests.builders import NOW, a_state
 from tests.control.guarded import Ended, Seen, ended, guarded, looking, on_word
 from tests.control.test_judges import BAD, FINE, USED, judged
+from tests.control.test_stops import STOP, keep
 from tests.histories import noted
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
-from tests.sample import scripted
+from tests.sample import lines, scripted
 from tests.sessions.talkative import echo
 from tests.sessions.talking import Talks
+from tests.workflows.tiered import child, written
 
+STOPPED = 'signal_name: "stop"'
 DRAFT = calls(call("create_draft", log="/dev/null", title="one"))
 SPEC = GuardrailSpec(name="grader", layer="after_run", on_trip="warn")
 
@@ -123,6 +128,30 @@ async def test_a_judge_of_a_run_is_paid_by_it(runs: Runs) -> None:
     assert span.attributes["layer"] == "after_run"
     assert (span.attributes["triggered"], span.attributes["blocking"]) == (True, False)
     assert trace.status == "completed"
+
+
+async def test_a_person_stops_who_judges_a_run(runs: Runs, tmp_path: Path) -> None:
+    """What has begun comes to its end and nothing more begins; the run stays what it came to."""
+    # BY-08 BY-27
+    log = tmp_path / "log"
+    critic = [call("keep", log=str(log), title=title) for title in ("a", "b")]
+    app = judged([say("hello")], critic, judged_by("critic", "after_run"), its_tools=(keep,))
+    async with runs.working(app):
+        run = await runs.start("it")
+        await written(log)
+        await run.signal("stop", STOP)
+        assert (await run.status()).refused_total == 0
+        judge = child(runs, run, "judged_by_critic-1")
+        while STOPPED not in str(await judge.handle.fetch_history()):
+            await run.pause()
+        Path(f"{log}.go").touch()
+        result = await run.result()
+        judgement = await judge.result()
+        await runs.histories(run)
+
+    assert (result.status, result.answer, result.stop) == ("completed", "hello", None)
+    assert judgement.status == "stopped"
+    assert lines(log) == ["began a", "kept a"]
 
 
 async def test_who_has_nothing_left_to_judge_with_warns(memory_runs: MemoryRuns) -> None:

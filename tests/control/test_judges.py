@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Agent, App, Budget, UsageMetrics
+from holdfast import Agent, App, Budget, Tool, UsageMetrics
 from holdfast.contracts.transcript import UserTurn
 from holdfast.guardrails import Guardrail, judged_by
 from holdfast.testing import Reply, Script, ScriptTurn, call, calls, say, using
@@ -22,7 +22,13 @@ FINE = '{"tripwire_triggered": false}'
 BAD = '{"tripwire_triggered": true, "reason": "it is rude", "constraints": ["be kind"]}'
 
 
-def judged(script: Script, judge: Script, *guardrails: Guardrail, **agent: object) -> App:
+def judged(
+    script: Script,
+    judge: Script,
+    *guardrails: Guardrail,
+    its_tools: Sequence[Tool] = (),
+    **agent: object,
+) -> App:
     """An app whose agent `it` is judged by the agent `critic`."""
     settings: dict[str, object] = {
         "budget": Budget(max_steps=20),
@@ -42,7 +48,7 @@ def judged(script: Script, judge: Script, *guardrails: Guardrail, **agent: objec
                 name="critic",
                 instructions="Judge.",
                 models=["scripted:critic"],
-                tools=EFFECTS,
+                tools=(*EFFECTS, *its_tools),
                 approval_timeout=timedelta(days=1),
             ),
         ],

@@ -27,6 +27,7 @@ from holdfast.contracts.signals import (
     ResolutionSignal,
     SignedSignal,
     SteerSignal,
+    StopSignal,
     SuspensionSignal,
 )
 from holdfast.contracts.state.run import RunState
@@ -40,6 +41,9 @@ from holdfast.workflows.inbound import messages
 from holdfast.workflows.inbound.inbox import InboundMessage, is_behind_local_activity
 from holdfast.workflows.log import log_control, log_verdicts
 from holdfast.workflows.run_context import RunContext, is_cancellation
+
+GRADERS_STOP = "graders-stop"
+"""The patch by which a person may stop those that look at a run which is over."""
 
 SUSPENSION_SIGNALS = {"suspend", "resume", "held"}
 """The signals that change where a run stands as soon as they come."""
@@ -178,6 +182,9 @@ class SignalHandler:
         """Let a signal about no request take effect, or say why not."""
         if isinstance(control, SteerSignal) and (deaf := _find_part_refusal()) is not None:
             return self._refuse_control(inbound, control, *deaf)
+        graded = self._run.state.has_graders
+        if isinstance(control, StopSignal) and graded and workflow.patched(GRADERS_STOP):
+            return self._accept(inbound, controls.stop_graders(self._run.state, control))
         after = controls.after_control(self._run.state, inbound.signal, control, workflow.now())
         if isinstance(after, controls.Refusal):
             return self._refuse_control(inbound, control, after.reason, after.code)
