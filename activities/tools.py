@@ -218,7 +218,7 @@ class ToolActivities:
         if not tool.is_two_part and await look_through(run_id, cleared, results.fits):
             result = await look_through(run_id, cleared, results.build)
         else:
-            build = results.build_two_parts if tool.is_two_part else results.build
+            build = _choose_build(results, tool, invocation)
             result = await _KEEPERS.run(run_id, partial(build, cleared))
         return secret_filter.redact_summary(result)
 
@@ -290,6 +290,14 @@ class ToolActivities:
                 for other in self._registry.contracts()
             )
         )
+
+
+def _choose_build(
+    results: Results, tool: Tool, invocation: ToolInvocation
+) -> Callable[[bytes], ToolSuccess]:
+    if invocation.purpose == "reconcile":
+        return results.build_finding
+    return results.build_two_parts if tool.is_two_part else results.build
 
 
 def _leaves_out(tool: Tool, invocation: ToolInvocation) -> bool:

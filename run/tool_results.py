@@ -152,12 +152,10 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
     asked, tool = call.call, find_running_tool(state.agent, call)
     ruled = call.ruling if isinstance(call.ruling, Decided) else None
     undo = ruled.undo if ruled else None
-    if tool is None or not isinstance(asked, ToolCall):
-        return None
+    if tool is None or tool.receiver is not None or not isinstance(asked, ToolCall):
+        return None  # what the run of a receiver did is told by that
     asked = asked.with_(name=tool.name)
     unknown = result.status == "outcome_unknown"
-    if tool.receiver is not None:
-        return None  # what its run did is told by that
     changes = unknown or not tool.risk.changes_nothing
     harmless = not changes or (tool.risk is Risk.DRAFT_ONLY and undo is None)
     if harmless or result.status not in MAY_HAVE_RUN_STATUSES:
@@ -166,6 +164,7 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
     stays = sandboxed and tool.side_effect == "local"
     lost = undo is not None and unknown
     digest, named = (*digests_of(call, result), "", "")[:2]
+    answer = result.data if isinstance(result, ToolSuccess) and not result.cut else None
     return Effect(
         summary=f"{call_line(asked)}{', if it happened' if unknown else ''}",
         tool=asked.name,
@@ -179,7 +178,7 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
         agents=(state.agent.name, *state.brief.path) if undo else (),
         first_execution_run_id=state.first_execution_run_id if undo else "",
         drafted=undo is not None and call.drafting is not None,
-        result=result.data if undo and isinstance(result, ToolSuccess) else None,
+        result=answer if undo else None,
         time_limit=tool.timeout if lost else 0,
         sandboxed=lost and sandboxed,
     )

@@ -84,6 +84,14 @@ class Results(NamedTuple):
         artifact, note = self._keep(to_json(both["full"]), "full part")
         return result.with_(artifact=artifact or result.artifact, summary=result.summary + note)
 
+    def build_finding(self, content: bytes) -> ToolSuccess:
+        """Build it of what was found out about a call: of that its answer alone is cut."""
+        found: JsonValue = from_json(content)
+        if not isinstance(found, dict) or "happened" not in found:
+            return self.build(content)
+        answer = self.build(to_json(found.get("result")))
+        return answer.with_(data={"happened": found["happened"], "result": answer.data})
+
     def _keep(self, content: bytes, part: Part) -> tuple[ArtifactRef | None, str]:
         """Keep a part of a result; or say, behind its summary, that it can't be."""
         try:

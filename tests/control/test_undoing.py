@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
-from holdfast import App, Backtracking, ResourceScope, tool
+from holdfast import App, Backtracking, ResourceScope, ToolContext, tool
 from holdfast.contracts.tools import Risk
 from holdfast.testing import ScriptTurn, call, calls, say
 from holdfast.trace.course import call_lines
@@ -179,3 +179,37 @@ async def test_a_run_that_is_cancelled_while_it_undoes_ends(runs: Runs, tmp_path
 
     assert ended_as is WorkflowExecutionStatus.CANCELED
     assert lines(log) == ["made a", "made b", "unmade b"]
+
+
+@tool(risk=Risk.WRITE_INTERNAL)
+async def close_tickets(log: str, count: int, ctx: ToolContext) -> str:
+    """Close tickets that were opened by mistake."""
+    note(log, f"closes {ctx.done}")
+    return "closed"
+
+
+@tool(risk=Risk.WRITE_INTERNAL, undo="close_tickets", max_result_chars=100)
+async def open_tickets(log: str, count: int) -> list[str]:
+    """Open tickets, and name them all."""
+    return [f"T-{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize(("count", "known"), [(2, "['T-0', 'T-1']"), (90, "None")])
+async def test_no_undo_takes_a_part_of_an_answer_for_all_of_it(
+    memory_runs: MemoryRuns, tmp_path: Path, count: int, known: str
+) -> None:
+    """What was longer than a model reads is left out, as what was lost is."""
+    # GR-13
+    log = tmp_path / "log"
+    free = "{id: ok, effect: allow, match: {tools: [open_tickets, close_tickets]}}"
+    app = scripted(
+        [call("open_tickets", log=str(log), count=count), say("bad")],
+        guardrails=[on_word("no_bad", "bad", "output", on_trip="block")],
+        policy=policy(tmp_path, free),
+        tools=(open_tickets, close_tickets),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await run.result()
+
+    assert lines(log) == [f"closes {known}"]

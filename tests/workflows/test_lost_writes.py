@@ -9,8 +9,10 @@ from holdfast import Reconciled, Risk, ToolContext, tool
 from holdfast.cli.screen import Screen
 from holdfast.cli.standing import show_view, view
 from holdfast.client import Run
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.testing import call
 from holdfast.workflows import options
+from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import lines, note, scripted, told
 from tests.workflows.test_permissions import policy
@@ -86,3 +88,36 @@ async def test_it_says_why_it_waits_and_until_when(
     assert timedelta(0) < status.waiting.until - status.started_at < longest + timedelta(minutes=1)
     assert f"waits      {why}; until 20" in capsys.readouterr().out
     assert (after.waiting, result.answer) == (None, "book error")
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find_report(log: str) -> Reconciled:
+    """Find a report that was made, which is longer than what a model reads at once."""
+    return Reconciled(happened=True, result={"report": "x" * 60_000})
+
+
+@tool(risk=Risk.WRITE_INTERNAL, reconcile="find_report", timeout=0.3)
+async def make_report(log: str) -> str:
+    """Make a report, and lose the answer."""
+    note(log, "made")
+    raise ConnectionError("the line went dead")
+
+
+async def test_who_finds_much_is_heard(memory_runs: MemoryRuns, tmp_path: Path) -> None:
+    """That it happened is known, however long the answer is, of which a model reads a part."""
+    # BY-75
+    log = tmp_path / "log"
+    app = scripted(
+        [call("make_report", log=str(log)), told],
+        tools=[make_report],
+        policy=policy(tmp_path, "{id: yes, effect: allow, match: {tools: [make_report]}}"),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        result = await run.result()
+        (found,) = await run.results()
+
+    assert (result.answer, len(result.unresolved)) == ("make_report ok", 0)
+    assert isinstance(found, ToolSuccess)
+    assert isinstance(found.data, dict)
+    assert found.data["truncated"] is True
