@@ -32,6 +32,7 @@ from holdfast.run.limits.table import build_worst_case_ledger
 from holdfast.run.summaries import summarise_run
 from holdfast.run.tiers import is_too_large
 from holdfast.workflows import failures
+from holdfast.workflows.delegation.room import find_full_execution
 from holdfast.workflows.execution.search_attributes import APP, SUMMARY
 from holdfast.workflows.inbound.inbox import hear_before_more
 from holdfast.workflows.run_context import (
@@ -47,15 +48,8 @@ LATE_LOADS = "late-loads"
 """The patch by which a handoff is decided anew for which something was loaded for long."""
 
 
-ENOUGH_PARTS, PARTS_IN_ORDER = "enough-parts", "parts-in-order"
-"""The patches by which no part begins in a full execution, and what one did is in its order."""
-
-MAX_PARTS_BYTES = 25_000_000
-"""
-What parts are told and answer in one execution, of whose 50 MB the server ends it.
-
-As many subtasks as there may be, with goals as long as there are, fit; four more may be under way.
-"""
+PARTS_IN_ORDER = "parts-in-order"
+"""The patch by which what a part did is in its order."""
 
 
 class ChildTask(NamedTuple):
@@ -167,9 +161,8 @@ async def _run_when_free(
             return _ChildResult("the run is over", 0)
         if _comes_too_late(run, task, together):
             return _ChildResult(TOO_OLD, 0)
-        if run.parts_bytes > MAX_PARTS_BYTES and workflow.patched(ENOUGH_PARTS):
-            most = f"{MAX_PARTS_BYTES:,} bytes are most"
-            return _ChildResult(f"not begun: others have answered so much that {most} at once", 0)
+        if full := find_full_execution(run):
+            return _ChildResult(f"not begun: {full}", 0)
         ceiling = together.ceiling(run, task)
         if isinstance(ceiling, Stop):
             return _ChildResult(f"not begun: {ceiling.reason}", 0)

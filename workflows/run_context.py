@@ -91,14 +91,14 @@ class RunContext:
     `late_parts` those that it has stopped because their time was up.
     Calls that have `begun`, as they were then, and `begun_parts` with their agents, stay there
     until it is known what they came to, though the run closes their turn meanwhile; `relayed` is
-    what waits for people in those. `parts_bytes` is what all of this execution were told and came
-    to. `hurried` counts the words of people that couldn't wait, `suspensions` those that suspend,
-    and one from before this execution. An agent is `prepared` that goes on with the run when its
-    turn closes. What is `recorded` no later input has to say again, and what calls have `handed`
-    over no later line. What was `loaded` for the receivers of open calls, and by which invocation,
-    is there for them however often they are decided. It has `advanced` where in this execution
-    others worked for it, or the work on a message ended. Calls that are `sent` wait in a queue, or
-    run.
+    what waits for people in those. `parts_bytes` is what all of this execution were told and
+    came to, `asked_bytes` what they told of that. `hurried` counts the words of people that
+    couldn't wait, `suspensions` those that suspend, and one from before this execution. An agent
+    is `prepared` that goes on with the run when its turn closes. What is `recorded` no later
+    input has to say again, and what calls have `handed` over no later line. What was `loaded`
+    for the receivers of open calls, and by which invocation, is there for them however often
+    they are decided. It has `advanced` where in this execution others worked for it, or the work
+    on a message ended. Calls that are `sent` wait in a queue, or run.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class RunContext:
         self.late_parts: set[str] = set()
         self.begun: dict[str, CallState] = {}
         self.begun_parts: dict[str, str] = {}
-        self.parts_bytes = 0
+        self.parts_bytes = self.asked_bytes = 0
         self.relayed: dict[str, tuple[Request, ...]] = {}
         self.timers: list[asyncio.Task[None]] = []
         self.resting = False

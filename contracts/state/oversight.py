@@ -26,6 +26,7 @@ class OversightChange(TypedDict, total=False):
     refused_total: int
     used_tokens: tuple[UsedToken, ...]
     reset_at: datetime | None
+    relayed: int
 
 
 class Oversight(Contract):
@@ -37,6 +38,7 @@ class Oversight(Contract):
     approved, `releases` those approved reviews by which nothing has run yet, without their texts,
     `acknowledged` the triggers that they waved through. `used_tokens` prove nothing more; which
     others had been used when the workflow was `reset_at` some time nobody knows any more.
+    The run that this one works for was told of its requests in `relayed` bytes.
     """
 
     requests: tuple[Request, ...] = ()
@@ -51,6 +53,7 @@ class Oversight(Contract):
     refused_total: int = 0
     used_tokens: tuple[UsedToken, ...] = Field(default=(), exclude_if=not_)
     reset_at: datetime | None = Field(default=None, exclude_if=not_)
+    relayed: int = Field(default=0, exclude_if=not_)
 
     def with_(self, **changes: Unpack[OversightChange]) -> Self:
         """Return a copy with these fields changed."""

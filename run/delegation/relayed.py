@@ -10,17 +10,38 @@ from holdfast.run.delegation.part_ids import name_run, qualify_request
 MAX_RELAYED_BYTES = 100_000
 """What a run shows of the requests of one part: all of them are one signal."""
 
+MIN_RELAYED_BYTES = 2_000
+"""So much it shows in any case, and the first of them at least in outline."""
 
-def select_shown(requests: tuple[Request, ...], run_id: str) -> tuple[Request, ...]:
-    """Return what the run above shows of these: the rest, and those too large, this run shows."""
-    shown, left = list[Request](), MAX_RELAYED_BYTES
+TOLD_BYTES = 3_000_000
+"""What a part tells in all, but for so little: its whole goes on in no new execution meanwhile."""
+
+SHARE = 20
+
+
+def find_room(told: int) -> int:
+    """
+    Return how many bytes of its requests a part tells next, that has told so many.
+
+    It is a share of what is left: each decision has it tell all that still waits once more.
+    """
+    return max(min(MAX_RELAYED_BYTES, (TOLD_BYTES - told) // SHARE), MIN_RELAYED_BYTES)
+
+
+def select_shown(requests: tuple[Request, ...], run_id: str, room: int) -> tuple[Request, ...]:
+    """
+    Return what the run above shows of these in as much room, of the first an outline at least.
+
+    The rest, and those too large, this run shows.
+    """
+    shown, left = list[Request](), room
     for request in requests:
         told, taken = request, size(request)
         if taken > left:
             asking = request.run_id or run_id
             told = outline(request, f"too large to be shown here: see run {asking}")
             taken = size(told)
-        if taken > left:
+        if taken > left and shown:
             break
         left -= taken
         shown.append(told)

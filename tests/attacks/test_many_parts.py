@@ -5,7 +5,7 @@ import json
 from holdfast import Budget, SubAgent
 from holdfast.contracts.calls import ToolFailure
 from holdfast.testing import Reply, call, calls, say
-from holdfast.workflows.children import MAX_PARTS_BYTES
+from holdfast.workflows.delegation.room import MAX_PARTS_BYTES
 from tests.memory.instances import without_patches
 from tests.memory.runs import MemoryRun, MemoryRuns
 from tests.workflows.delegating import Findings, Question, desk

@@ -124,6 +124,7 @@ BUSY = (
     .with_oversight(
         requests=(a_request(), a_question("req-2"), an_escalation("req-3")),
         closed=(ClosedRequest(request_id="req-0", outcome="expired", at=NOW),),
+        relayed=1_200,
     )
     .with_conversation(steers=(UserTurn(text="be brief", origin="steer"),))
     .with_chain(provider_state={"anthropic": {"container_id": "x"}})

@@ -10,12 +10,18 @@ from temporalio.exceptions import FailureError
 
 from holdfast.contracts.approvals import Request
 from holdfast.contracts.base import JsonObject
+from holdfast.contracts.bounds import size
 from holdfast.contracts.delegation.relayed import RequestsSignal, VerdictSignal
 from holdfast.contracts.errors import OutcomeCode
 from holdfast.contracts.signals import Message, MessageOutcome
 from holdfast.run import verdicts
 from holdfast.run.delegation.part_ids import build_run_id
-from holdfast.run.delegation.relayed import find_forwarding_refusal, qualify, select_shown
+from holdfast.run.delegation.relayed import (
+    find_forwarding_refusal,
+    find_room,
+    qualify,
+    select_shown,
+)
 from holdfast.run.summaries import find_sender
 from holdfast.workflows.inbound.inbox import InboundMessage
 from holdfast.workflows.run_context import RunContext
@@ -45,6 +51,7 @@ class RequestRelay:
         """Show what a part waits for; false for a run that doesn't work for this one now."""
         part = self._find_part(told.run_id)
         if part is not None:
+            self._run.asked_bytes += size(told)
             execution = self._run.executions.get(told.run_id, "")
             self._run.relayed[part] = tuple(
                 qualify(one, part, told.run_id, execution) for one in told.requests
@@ -138,15 +145,20 @@ class RequestRelay:
 
 
 async def report_requests(run: RunContext, parent: workflow.ParentInfo) -> None:
-    """Tell the run that this one works for what waits here, each time that this changes."""
+    """
+    Tell the run that this one works for what waits here.
+
+    It does so each time that this changes, of ever less: that one may hear it a thousand times.
+    """
     told: tuple[Request, ...] | None = () if workflow.info().continued_run_id is None else None
     while True:
         await workflow.wait_condition(
             lambda told=told: run.state.outcome is None and run.requests != told
         )
-        told = run.requests
-        name = run.state.run_id
-        message = RequestsSignal(run_id=name, requests=select_shown(told, name))
+        told, oversight, name = run.requests, run.state.oversight, run.state.run_id
+        shown = select_shown(told, name, find_room(oversight.relayed))
+        message = RequestsSignal(run_id=name, requests=shown)
+        run.state = run.state.with_oversight(relayed=oversight.relayed + size(message))
         if not await tell_parent(parent, "requests", message.model_dump(mode="json")):
             return
 
