@@ -141,6 +141,7 @@ class SubjectChange(TypedDict, total=False):
     kind: SubjectKind
     text: str
     data: JsonValue
+    tool: str
     whole: bool
 
 

@@ -125,11 +125,14 @@ class ToolTurn(Contract):
     The results of all calls of one assistant turn, in call order.
 
     `filled` are the arguments that calls left out, by their ids, with the values that they had.
+    `drafts` are the answers of what drafted for them, where guardrails look at those: no model
+    reads them.
     """
 
     kind: Literal["tool"] = "tool"
     results: tuple[ToolResult, ...]
     filled: dict[str, JsonObject] = Field(default_factory=dict, exclude_if=not_)
+    drafts: tuple[ToolResult, ...] = Field(default=(), exclude_if=not_)
 
     def restore_arguments(self, call: AnyCall) -> AnyCall:
         """Return a call of the turn before with all of the arguments that it had."""

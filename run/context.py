@@ -226,7 +226,8 @@ def _stub_results(item: TranscriptItem) -> TranscriptItem:
     if not isinstance(item, ToolTurn):
         return item
     results = (stub(one) if _find_answer(one) is None else one for one in item.results)
-    return item.model_copy(update={"results": tuple(results)})
+    drafts = map(stub, item.drafts)
+    return item.model_copy(update={"results": tuple(results), "drafts": tuple(drafts)})
 
 
 def _fit_latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:

@@ -27,7 +27,7 @@ from holdfast.contracts.transcript import (
     TranscriptItem,
     UserTurn,
 )
-from holdfast.run import context
+from holdfast.run import context, tool_calls
 from holdfast.run.limits import confidence, triggers
 from holdfast.run.summaries import call_line, render_call
 from holdfast.run.tool_results import MAY_HAVE_RUN_STATUSES
@@ -94,7 +94,9 @@ def find_call_texts(state: RunState, wanted: Iterable[str]) -> Mapping[str, str]
                 if one.call_id in missing and one.call_id in asked:
                     missing.remove(one.call_id)
                     call = item.restore_arguments(asked[one.call_id])
-                    found[one.call_id] = f"{render_call(call)}\n{_render_result(one)}"
+                    drafts = (draft for draft in item.drafts if draft.call_id == one.call_id)
+                    results = map(_render_result, (one, *drafts))
+                    found[one.call_id] = "\n".join((render_call(call), *results))
     return found
 
 
@@ -121,6 +123,14 @@ def _tools(call: CallState) -> frozenset[str]:
     named = call.ruling.by_tools if isinstance(call.ruling, Decided) else ()
     drafting = (call.drafting.draft,) if call.drafting is not None else ()
     return frozenset({call.call.name, *drafting, *named})
+
+
+def select_watched_drafts(state: RunState) -> tuple[ToolResult, ...]:
+    """Return what came of drafts for calls of the open turn, where somebody looks at it then."""
+    specs = (one for one in state.agent.guardrails if one.layer == "post_action")
+    watched = frozenset(tool for spec in specs for tool in spec.tools)
+    drafts = map(tool_calls.find_draft_result, state.calls)
+    return tuple(one for one in drafts if one is not None and one.name in watched)
 
 
 def invalidate_call_checks(state: RunState) -> RunState:
@@ -299,7 +309,7 @@ def _build_input_subject(item: TranscriptItem, *, results: bool) -> Subject | No
 
 
 def build_done_subjects(items: Iterable[TranscriptItem]) -> tuple[Subject, ...]:
-    """Return the calls that ran, or may have, of the turns that were closed."""
+    """Return the calls, and drafts, that ran, or may have, of the turns that were closed."""
     asked: dict[str, AnyCall] = {}
     done: list[Subject] = []
     for item in items:
@@ -308,9 +318,12 @@ def build_done_subjects(items: Iterable[TranscriptItem]) -> tuple[Subject, ...]:
         if isinstance(item, ToolTurn):
             done += [
                 _build_call_subject(item.restore_arguments(asked[result.call_id])).with_(
-                    kind="done", text=_render_result(result), whole=not result.crowded_out
+                    kind="done",
+                    text=_render_result(result),
+                    tool=result.name,
+                    whole=not result.crowded_out,
                 )
-                for result in item.results
+                for result in (*item.results, *item.drafts)
                 if result.call_id in asked and result.status in MAY_HAVE_RUN_STATUSES
             ]
     return tuple(done)

@@ -140,15 +140,17 @@ def append_results(state: RunState, results: tuple[ToolResult, ...]) -> RunState
     """Put the results of all calls behind the turn that asked for them, and count what is read."""
     turn, ledger = build_tool_turn(state, results), state.ledger
     if state.agent.budget.max_result_chars is not None:
-        read = ledger.result_chars + len(turn.model_dump_json(exclude={"filled"}))
+        read = ledger.result_chars + len(turn.model_dump_json(exclude={"filled", "drafts"}))
         ledger = ledger.with_(result_chars=read)
     return append_items(state.with_(calls=(), ledger=ledger), turn)
 
 
 def build_tool_turn(state: RunState, results: tuple[ToolResult, ...]) -> ToolTurn:
-    """Build what closes the turn, with what its calls left out of their arguments."""
+    """Build what closes the turn, with what its calls left out, and what guardrails look at."""
     filled = collect_filled_arguments(state, state.calls)
-    return ToolTurn(results=limit_results(state, results), filled=filled)
+    every = limit_results(state, (*results, *gates.select_watched_drafts(state)))
+    end = len(results)
+    return ToolTurn(results=every[:end], filled=filled, drafts=every[end:])
 
 
 def find_written_calls(state: RunState) -> dict[str, AnyCall]:
