@@ -62,12 +62,14 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
 
 
 async def _guard(run: RunContext, step: Guard) -> None:
-    seen = len(run.state.conversation.items)
+    seen, since = len(run.state.conversation.items), run.hurried
     verdicts = await _claim_and_check(run, step.checks)
     if verdicts is None:
         if step.moment == "turn":  # they look at what people said as well
+            run.looks_anew = run.looks_anew or run.hurried != since
             run.state = turns.append_steering(run.state)
         return
+    run.looks_anew = False
     before, now = run.state, workflow.now()
     match step.moment:
         case "turn":

@@ -47,6 +47,8 @@ _VERDICTS_ADAPTER = TypeAdapter(GuardrailVerdicts)
 MAX_VERDICT_LINES = 50
 FEW_LINES, MANY_VERDICTS = "few-lines", "many-verdicts"
 
+BROKEN_OFF_ONCE = "broken-off-once"  # the patch by which who looks anew comes to the end of it
+
 
 async def run_checks(
     run: RunContext, checks: tuple[GuardrailCheck, ...], *, beside_model: bool = False
@@ -89,7 +91,12 @@ def _is_moot(run: RunContext, since: int) -> bool:
     """Whether nobody waits for what guardrails say; before calls have ended no model reads on."""
     state = run.state
     hurried = not state.calls and not state.has_graders and run.is_broken_off(since)
-    return state.outside_stop is not None or hurried
+    return state.outside_stop is not None or (hurried and not _comes_to_its_end(run))
+
+
+def _comes_to_its_end(run: RunContext) -> bool:
+    """Whether they look anew: they are sent all of it once more, and not for each word."""
+    return run.looks_anew and workflow.patched(BROKEN_OFF_ONCE)
 
 
 def _unseen(run: RunContext, one: GuardrailCheck) -> tuple[GuardrailVerdict, ...]:

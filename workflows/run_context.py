@@ -98,7 +98,8 @@ class RunContext:
     input has to say again, and what calls have `handed` over no later line. What was `loaded`
     for the receivers of open calls, and by which invocation, is there for them however often
     they are decided. It has `advanced` where in this execution others worked for it, or the work
-    on a message ended. Calls that are `sent` wait in a queue, or run.
+    on a message ended. Calls that are `sent` wait in a queue, or run. It `looks_anew` where words
+    have broken off those that look at what a model would read.
     """
 
     def __init__(self) -> None:
@@ -115,6 +116,7 @@ class RunContext:
         self.timers: list[asyncio.Task[None]] = []
         self.resting = False
         self.hurried = 0
+        self.looks_anew = False
         self.suspensions = 1
         self.prepared: PreparedHandoff | None = None
         self.advanced = False

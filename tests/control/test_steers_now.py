@@ -153,6 +153,32 @@ async def test_no_guardrail_is_passed_by(memory_runs: MemoryRuns, mode: str) -> 
     assert looked[:2] == ["bad from the beginning"] * 2
 
 
+async def test_what_looks_anew_comes_to_its_end(memory_runs: MemoryRuns) -> None:
+    """Each look is sent all that a model would read: it isn't, for each of many words."""
+    # BY-44
+    looked, go = list[str](), asyncio.Event()
+
+    @guardrail(layer="input")
+    async def slow(subject: Subject, _: GuardrailContext) -> GuardrailResult:
+        looked.append(subject.text)
+        await go.wait()
+        return passed()
+
+    async with memory_runs.working(guarded([say("done")], slow)):
+        run = await memory_runs.start("it", "the goal")
+        for _ in range(5):
+            await begun(run, "guardrail:slow")
+            await run.signal("steer", NOW)
+            await run.pause()
+        go.set()
+        result = await run.result()
+        heard = await said(run)
+        await memory_runs.stories(run)
+
+    assert (result.status, result.answer) == ("completed", "done")
+    assert (looked, len(heard)) == (["the goal"] * 2, 5)
+
+
 async def test_what_guards_calls_is_not_broken_off(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
