@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -126,12 +127,13 @@ def after_calls(
     now: datetime,
     *,
     ceiling_stands: bool = True,
+    drafts_cost: bool = True,
 ) -> RunState:
     """
     Take what was found about calls that are about to run.
 
     People aren't asked about what costs more than the ceiling leaves: nothing raises that. Runs of
-    an earlier release asked.
+    an earlier release asked, and in those of some no draft had a cost of its own.
     """
     if state.is_ending:
         return state
@@ -140,10 +142,12 @@ def after_calls(
         call_id = call.call.call_id
         said = tuple(one for one in verdicts if one.call_id == call_id)
         about = reservations.refuse_beyond_budget(state, call_id, said)
-        fresh = fresh.with_(guarded=call.reading, cost=reservations.estimate_cost(said))
+        counts = drafts_cost or call.drafting is None
+        cost = reservations.select_cost(state, call, said) if counts else Decimal(0)
+        fresh = fresh.with_(guarded=call.reading, cost=cost)
         state = requests.replace_call(state, fresh)
         tripped = _strictest_first(state, apply_approvals(state, about))
-        beyond = _find_beyond_ceiling(state, fresh, about) if ceiling_stands else None
+        beyond = _find_beyond_ceiling(state, call_id, about) if ceiling_stands else None
         match _on_trip(state, tripped[0]) if tripped else "warn":
             case "ask" | "warn" if beyond is not None:
                 state = requests.replace_call(state, _deny(fresh, beyond))
@@ -159,10 +163,10 @@ def after_calls(
 
 
 def _find_beyond_ceiling(
-    state: RunState, call: CallState, about: Iterable[GuardrailVerdict]
+    state: RunState, call_id: str, about: tuple[GuardrailVerdict, ...]
 ) -> GuardrailVerdict | None:
     """Return what people would be asked about though they can't raise that limit."""
-    if not reservations.is_beyond_ceiling(state, call):
+    if not reservations.is_beyond_ceiling(state, call_id, reservations.estimate_cost(about)):
         return None
     return next((one for one in about if one.cost and _on_trip(state, one) == "ask"), None)
 

@@ -38,6 +38,9 @@ REJECTED = "its answers were rejected"
 CEILINGS_STAND = "ceilings-stand"
 """The patch by which nobody is asked about a call that costs more than the ceiling leaves."""
 
+DRAFTS_COST = "drafts-cost"
+"""The patch by which a draft costs what is said of the tool that drafts."""
+
 
 async def execute_step(run: RunContext, step: ControlStep) -> None:
     """Take one step."""
@@ -92,8 +95,14 @@ async def _guard(run: RunContext, step: Guard) -> None:
 def _take_verdicts(
     state: RunState, step: Guard, verdicts: tuple[GuardrailVerdict, ...]
 ) -> RunState:
-    """Take what was found about calls; runs of an earlier release asked beyond their ceilings."""
+    """
+    Take what was found about calls.
+
+    Runs of an earlier release asked beyond their ceilings, and drafts cost nothing there.
+    """
     taken = partial(tripwires.after_calls, state, step.batch, verdicts, workflow.now())
+    if taken() != taken(drafts_cost=False) and not workflow.patched(DRAFTS_COST):
+        taken = partial(taken, drafts_cost=False)
     after = taken()
     if state.ceiling is None or state.ceiling.max_cost is None:
         return after

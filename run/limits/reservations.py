@@ -2,7 +2,7 @@
 What calls are thought to cost: reserved once guardrails let them pass, booked when they have run.
 
 Nobody tells what a call really cost, so what was reserved counts for it. What didn't run cost
-nothing, nor does a draft of it.
+nothing. A draft of it costs what those say of it who name the tool that drafts.
 """
 
 from decimal import Decimal
@@ -26,14 +26,15 @@ def add_reservations(state: RunState, *, without: str = "") -> Ledger:
 def book_ended_calls(
     state: RunState, calls: tuple[CallState, ...], results: tuple[ToolResult, ...]
 ) -> Ledger:
-    """Book calls that the end of no turn will: one broken off, and any once its turn is closed."""
+    """Book what the end of no turn will: calls broken off, drafts, and all of a closed turn."""
     found = {result.call_id: result for result in results}
     ended = tuple(
         call.with_(result=result)
         for call in calls
         if (result := found.get(call.call.call_id)) is not None
     )
-    begun = sum((call.cost for call in ended if _was_broken_off(call)), Decimal(0))
+    booked = (call for call in ended if _was_broken_off(call) or _was_made_as_draft(call))
+    begun = sum((call.cost for call in booked), Decimal(0))
     ledger = state.ledger if state.calls else _book(state.ledger, ended)
     return ledger.with_(call_cost=ledger.call_cost + begun) if begun else ledger
 
@@ -46,6 +47,16 @@ def _book(ledger: Ledger, calls: tuple[CallState, ...]) -> Ledger:
 def estimate_cost(verdicts: tuple[GuardrailVerdict, ...]) -> Decimal:
     """Return what guardrails think that a call costs."""
     return sum((one.cost for one in verdicts), Decimal(0))
+
+
+def select_cost(
+    state: RunState, call: CallState, verdicts: tuple[GuardrailVerdict, ...]
+) -> Decimal:
+    """Return what of that is reserved: of a draft what those say who name the tool that drafts."""
+    if (drafting := call.drafting) is None:
+        return estimate_cost(verdicts)
+    naming = {one.name for one in state.agent.guardrails if drafting.draft in one.tools}
+    return estimate_cost(tuple(one for one in verdicts if one.guardrail in naming))
 
 
 def refuse_beyond_budget(
@@ -68,19 +79,21 @@ def refuse_beyond_budget(
     )
 
 
-def is_beyond_ceiling(state: RunState, call: CallState) -> bool:
+def is_beyond_ceiling(state: RunState, call_id: str, cost: Decimal) -> bool:
     """Whether a call costs more than is left of what the run that this one works for gave it."""
     if state.ceiling is None:
         return False
-    ledger = add_reservations(state, without=call.call.call_id)
+    ledger = add_reservations(state, without=call_id)
     left = budgets.cost_left(state.ceiling, ledger)
-    return left is not None and float(call.cost) > left
+    return left is not None and float(cost) > left
 
 
 def _holds_cost(call: CallState) -> bool:
-    if not call.guarded or call.drafting is not None:
+    if not call.guarded:
         return False
     ended = call.result
+    if call.drafting is not None:
+        return ended is None  # it was booked when it ended
     return ended is None or ended.status in MAY_HAVE_RUN_STATUSES or _was_cut_off(call)
 
 
@@ -97,3 +110,9 @@ def _was_cut_off(call: CallState) -> bool:
 def _was_broken_off(call: CallState) -> bool:
     """Whether a call had begun that has come to nothing: what it cost by then nobody knows."""
     return call.drafting is None and call.result is not None and call.result.status == "aborted"
+
+
+def _was_made_as_draft(call: CallState) -> bool:
+    """Whether a draft was made for a call, or may have been."""
+    drafts = call.guarded and call.drafting is not None
+    return bool(drafts) and call.result is not None and call.result.status in MAY_HAVE_RUN_STATUSES

@@ -17,9 +17,12 @@ from tests.control.guarded import ended, guarded, on_word
 from tests.control.test_steers_now import NOW
 from tests.control.test_stops import STOP, keep
 from tests.memory.runs import MemoryRuns
-from tests.sample import TOOLS, lines, scripted
+from tests.sample import TOOLS, draft_post, lines, post, scripted
 from tests.workflows.delegating import FOUND, Findings, Question, ask, desk
+from tests.workflows.test_permissions import policy
 from tests.workflows.tiered import written
+
+KEPT_TO_DRAFTS = "{id: d, effect: draft, match: {tools: [post]}}"
 
 HURRY = {"stopped": STOP, "broken off": NOW}
 
@@ -251,3 +254,33 @@ async def test_nobody_lets_a_call_go_beyond_what_its_whole_gave(
 
     told = ("completed", "denied") if limit == "ceiling" else ("stopped", "ok")
     assert (result.status, wrote.status) == told
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["only drafted", "drafted first"])
+async def test_what_drafts_cost_counts_where_it_is_estimated(
+    memory_runs: MemoryRuns, tmp_path: Path, *, kept: bool
+) -> None:
+    """Who names what drafts says what a draft costs: two of $0.40, as of calls of it."""
+    # GR-20
+    log = tmp_path / "log"
+    wanted = [call("post", log=str(log), text=text) for text in "abc"]
+    app = scripted(
+        [*wanted, say("done")],
+        tools=[post, draft_post],
+        guardrails=[cost_estimation(Decimal("0.40"), tools=("draft_post",))],
+        budget=Budget(max_cost=Decimal("1.00")),
+        policy=policy(tmp_path, KEPT_TO_DRAFTS) if kept else None,
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        for _ in "ab" if not kept else "":
+            await run.approve((await run.asked_for_approval()).request_id)
+            await run.pause()
+        await run.result()
+        results = await run.results()
+        used = await run.query("usage", UsageReport)
+        await memory_runs.stories(run)
+
+    assert [one.status for one in results] == ["ok", "ok", "denied"]
+    assert sum(line.startswith("draft ") for line in lines(log)) == 2
+    assert used.call_cost == Decimal("0.80")
