@@ -26,6 +26,17 @@ def find_repeat(ruling: UndoRuling, since: Iterable[Effect]) -> str:
     return f" ({ruling.tool}: the same call was made since, and isn't made again)"
 
 
+def find_lost_part(ruling: UndoRuling, since: Iterable[Effect]) -> str:
+    """
+    Say that a part which was lost *since* may have taken an effect back; empty where none was.
+
+    Nobody knows of it what it did, so an undo that was allowed before isn't made behind it.
+    """
+    if all(one.tool for one in since):
+        return ""
+    return f" ({ruling.tool}: a part that was lost may have taken it back: find out)"
+
+
 def keep_lost(state: RunState, effect: Effect, tool: ToolContract) -> RunState:
     """Keep that nobody knows whether an undo happened: nobody who comes next makes its call."""
     ruling, call = effect.undo, effect.call

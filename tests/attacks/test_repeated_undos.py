@@ -9,9 +9,11 @@ from holdfast.contracts.run import RunResult
 from holdfast.testing import Reply, call, say
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
-from tests.sample import lines, note, scripted, told
+from tests.running import Runs
+from tests.sample import hold, lines, note, scripted, told
+from tests.workflows.delegating import ask, desk
 from tests.workflows.test_permissions import policy
-from tests.workflows.tiered import staffed
+from tests.workflows.tiered import child, staffed, written
 
 ALLOWED = "{id: ok, effect: allow, match: {tools: [charge, pay_back]}}"
 
@@ -121,3 +123,34 @@ async def test_an_undo_of_a_part_whose_answer_is_lost_is_not_called_again(
     assert lines(log) == [f"charged {LOST}", f"paid back {LOST}"]
     assert result.answer == "pay_back denied"
     assert [one.tool for one in result.unresolved] == ["charge", "pay_back"]
+
+
+async def test_what_a_lost_part_may_have_taken_back_is_not_taken_back_again(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """A part pays back what was charged before it began, and is lost: nobody knows of that."""
+    # GR-13 BY-11
+    log, held = tmp_path / "log", tmp_path / "held"
+    first, second = (call("charge", log=str(log), order=order) for order in (2, 3))
+    app = desk(
+        [first, ask("tides"), second, say("bad")],
+        [call("pay_back", log=str(log), order=2), call("hold", log=str(held))],
+        tools=(charge,),
+        theirs=(pay_back, hold),
+        guardrails=[on_word("never", "bad", "output", on_trip="block")],
+        policy=policy(tmp_path, ALLOWED),
+    )
+    async with runs.working(app):
+        run = await runs.start("desk")
+        await written(held)
+        await child(runs, run, "1-researcher").handle.terminate("a test")
+        await run.approve((await run.asked_for_approval()).request_id)
+        result = await run.result()
+        await run.story()
+
+    assert lines(log) == ["charged 2", "paid back 2", "charged 3", "paid back 3"]
+    assert result.compensation is not None
+    assert len(result.compensation.undone) == 1
+    assert "a part that was lost may have taken it back: find out" in " ".join(
+        result.compensation.not_undone
+    )

@@ -21,8 +21,11 @@ from holdfast.workflows import options
 from holdfast.workflows.run_context import RunContext, SentCall, wait_for_resume
 from holdfast.workflows.tool_call import build_invocation, execute_once, execute_where_found
 
-UNDO_LATER, UNDONE_SINCE = "undo-later", "undone-since"
-"""The patches by which an undo that couldn't begin just then is tried again, and made once."""
+UNDO_LATER, UNDONE_SINCE, LOST_SINCE = "undo-later", "undone-since", "lost-since"
+"""
+The patches by which an undo that couldn't begin just then is tried again, and made once, though a
+part was lost.
+"""
 
 Files: TypeAlias = Literal["restored", "standing", "kept"]
 """What becomes of the workspace where effects are taken back; it may be kept until later."""
@@ -104,7 +107,10 @@ async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) ->
     tool = state.agent.find_any_tool(ruling.tool)
     if tool is None or effect.call is None or not effect.agents:
         return f" (what {ruling.tool} would need isn't kept)"
-    if (why := undoing.find_repeat(ruling, made[index + 1 :])) and workflow.patched(UNDONE_SINCE):
+    since = made[index + 1 :]
+    if (why := undoing.find_repeat(ruling, since)) and workflow.patched(UNDONE_SINCE):
+        return why
+    if (why := undoing.find_lost_part(ruling, since)) and workflow.patched(LOST_SINCE):
         return why
     invocation = build_invocation(state, effect.call).with_(
         purpose="undo",
