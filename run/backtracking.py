@@ -1,5 +1,6 @@
 """Going back to where an approach began, with what it taught, and planning another. Pure."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from holdfast.contracts.bounds import MAX_APPROACH_CHARS
@@ -28,6 +29,12 @@ def wants_snapshot(state: RunState, batch: tuple[CallState, ...]) -> bool:
             for call in batch
         )
     )
+
+
+def wants_snapshot_for_commands(state: RunState, checks: Iterable[gates.GuardrailCheck]) -> bool:
+    """Whether commands of guardrails may change files of a project as nobody has kept them yet."""
+    unkept = state.project is not None and not state.effects.workspace
+    return unkept and any(one.spec.command or one.spec.project_commands for one in checks)
 
 
 def set_checkpoint(state: RunState, workspace: str) -> RunState:

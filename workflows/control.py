@@ -9,7 +9,7 @@ from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.bounds import MAX_HELD_CLAIMS_BYTES
 from holdfast.contracts.guardrails import GuardrailVerdict
 from holdfast.contracts.state.run import RunState
-from holdfast.run import approvals, escalations, gates, tripwires, turns
+from holdfast.run import approvals, backtracking, escalations, gates, tripwires, turns
 from holdfast.run.approvals import ReviewSubject
 from holdfast.run.limits.triggers import Trigger
 from holdfast.run.sessions import hiding
@@ -38,6 +38,9 @@ REJECTED = "its answers were rejected"
 CEILINGS_STAND = "ceilings-stand"
 """The patch by which nobody is asked about a call that costs more than the ceiling leaves."""
 
+KEPT_FOR_COMMANDS = "kept-for-commands"
+"""The patch by which files are kept before a command of a guardrail may change them."""
+
 DRAFTS_COST = "drafts-cost"
 """The patch by which a draft costs what is said of the tool that drafts."""
 
@@ -65,6 +68,11 @@ async def execute_step(run: RunContext, step: ControlStep) -> None:
 
 
 async def _guard(run: RunContext, step: Guard) -> None:
+    wants_snapshot = backtracking.wants_snapshot_for_commands(run.state, step.checks)
+    if wants_snapshot and workflow.patched(KEPT_FOR_COMMANDS):
+        with run.track_in_flight("workspace"):
+            await prepare_workspace(run, KeepWorkspace())
+        return  # while that took its time somebody may have said more
     seen, since = len(run.state.conversation.items), run.hurried
     verdicts = await _claim_and_check(run, step.checks)
     if verdicts is None:

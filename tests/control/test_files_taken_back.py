@@ -17,6 +17,7 @@ from holdfast.guardrails import (
     Subject,
     guardrail,
     passed,
+    tests_pass,
     tripped,
 )
 from holdfast.testing import Reply, ScriptTurn, call, calls, say
@@ -24,6 +25,7 @@ from holdfast.tools import read_file, write_file
 from holdfast.tools.workspaces import Workspaces
 from tests.control.controlled import chained, replayed
 from tests.running import Run, Runs
+from tests.workflows.test_permissions import policy
 
 pytestmark = pytest.mark.usefixtures("sandboxed")
 
@@ -140,6 +142,25 @@ async def test_the_last_try_takes_back_what_the_first_kept(runs: Runs, tmp_path:
     assert files_of(tmp_path) == {"lamp.txt": "dark"}
     assert result.compensation is not None
     assert len(result.compensation.undone) == 2
+
+
+async def test_what_a_command_of_a_guardrail_changes_goes_back_too(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """The files are kept before it, though no model has changed any; once is enough."""
+    # NR-09
+    rule = "{id: lights, effect: allow, match: {tools: [run_command], commands: [sh]}}"
+    checks = [tests_pass(("sh", "light.sh"))]
+    (agent,) = lamps(tmp_path, "output", "block", acceptance=checks).agents
+    lights = "echo lit > lamp.txt; echo new > wick.txt"
+    (tmp_path / "project" / "light.sh").write_text(lights, encoding="utf-8")
+    app = App(agents=[agent], scripts={"1": [say("bad")]}, policy=policy(tmp_path, rule))
+
+    _, result, histories = await ended(runs, app)
+
+    assert result.status == "blocked"
+    assert len(snapshots(histories)) == 1
+    assert files_of(tmp_path) == {"lamp.txt": "dark", "light.sh": lights}
 
 
 async def test_what_was_overwritten_can_be_had_again(runs: Runs, tmp_path: Path) -> None:
