@@ -70,13 +70,14 @@ class Companions:
             return deny_invalid_arguments(
                 undo.contract, clip_chars(error.reason, MAX_RULING_REASON_CHARS)
             )
-        # What an agent may not do by itself its run may do to take back what it did.
+        # What an agent may not do by itself its run may do to take back what it did, and again.
         facts = act.facts._replace(
             values=values,
             effect=effect,
             draft=None,
             variant=None,
             switches=(),
+            done=(),
             lost=False,
             ceiling=Ceiling(),
         )

@@ -185,7 +185,8 @@ class RunResult(Contract):
     `attempts` are approaches that failed, `compensation` what was taken back of a blocked answer.
     `effects` are what the run and its parts did and what stands, `unresolved` what may have
     happened. `ledger` and `failures`, the calls of models that failed, are there for the run that
-    started this one, if one did, and that its words may quote what anybody wrote (`tainted`).
+    started this one, if one did, so are the calls that took something back (`undone`), and that
+    its words may quote what anybody wrote (`tainted`).
     `summary` is what its model said of the work when its steps were
     used up: no answer, and none of the `steps`.
     """
@@ -203,6 +204,7 @@ class RunResult(Contract):
     compensation: Compensation | None = Field(default=None, exclude_if=not_)
     effects: tuple[Effect, ...] = Field(default=(), exclude_if=not_)
     unresolved: tuple[Effect, ...] = Field(default=(), exclude_if=not_)
+    undone: tuple[KnownEffect, ...] = Field(default=(), exclude_if=not_)
     failures: tuple[ModelAttempt, ...] = Field(default=(), exclude_if=not_)
     ledger: Ledger | None = Field(default=None, exclude_if=not_)
     tainted: bool = Field(default=False, exclude_if=not_)

@@ -128,8 +128,8 @@ def deny_doing_again(case: CallContext, _policy: Policy) -> Decision | None:
         return None
     return Deny(
         rule="done-already",
-        reason="it is done already: another part of this work made the same call, or an earlier "
-        "approach that couldn't take it back",
+        reason="it is done already: another part of this work made the same call, an earlier "
+        "approach that couldn't take it back, or their run to take something back",
         next_valid_actions=("go on: it is done", TELL_USER),
         type="non_idempotent_retry_blocked",
     )

@@ -17,6 +17,7 @@ from holdfast.run import context, escalations, tool_calls, tool_results, transcr
 from holdfast.run.delegation.subagents import find_delegation
 from holdfast.run.earlier import recorded_results
 from holdfast.run.sessions import hiding
+from holdfast.run.step import undoing
 
 UNKNOWN_EFFECT = KnownEffect(tool="", digest="", outcome="unknown")
 """What was done by a part that was lost, or of which too much was done to be kept."""
@@ -42,6 +43,7 @@ def after_result(
     state = escalations.record_attempts(
         tool_results.keep_effects(state, (*state.effects.done, *theirs)), *result.failures
     ).with_parts(tainted=state.parts.tainted or result.tainted)
+    state = undoing.keep_undone(state, *result.undone) if result.undone else state
     if result.compensation is None:
         return state
     together = tool_results.merge_compensations(state.effects.compensation, result.compensation)
@@ -304,7 +306,7 @@ def _merge_effects(
         if not one.local
         for digest in one.digests
     )
-    known = state.effects.known
+    known = undoing.select_settled_effects(state)
     every = dict.fromkeys((*known, *outside))
     lost = lost or not all(one.digest for one in known) or _has_lost_part(done)
     if not lost and len(every) <= bounds.MAX_KNOWN_EFFECTS:

@@ -283,6 +283,7 @@ def build_result(state: RunState, *, has_parent: bool = False) -> RunResult:
         compensation=state.effects.compensation,
         effects=done,
         unresolved=unresolved,
+        undone=state.effects.undone if has_parent else (),
         failures=state.chain.attempts if has_parent else (),
         ledger=state.ledger if has_parent else None,
         tainted=has_parent and state.trust == "untrusted",

@@ -19,6 +19,7 @@ class EffectRecordChange(TypedDict, total=False):
     unresolved: tuple[str, ...]
     lost: bool
     known: tuple[KnownEffect, ...]
+    undone: tuple[KnownEffect, ...]
     recorded: tuple[RecordedResult, ...]
     compensation: Compensation | None
     workspace: str
@@ -31,10 +32,10 @@ class EffectRecord(Contract):
     `done` since it began, the oldest of which may be `forgotten`, so many of them; with these so
     many `stood` when the place was marked that it may go back to. `unresolved` are fingerprints of
     writes of which nobody knows whether they happened. `known` is what was done before this run
-    began, which it doesn't do again, `recorded` what answers the calls of a dry fork. Something is
-    `lost` of that, of what its parts did or of `unresolved` where there was no room to keep all.
-    `workspace` is the digest of its files before the first call that may have changed them; empty
-    where none has.
+    began, which it doesn't do again, `undone` what it and its parts called to take something back,
+    `recorded` what answers the calls of a dry fork. Something is `lost` of these, of what its
+    parts did or of `unresolved` where there was no room to keep all. `workspace` is the digest of
+    its files before the first call that may have changed them; empty where none has.
     """
 
     done: tuple[Effect, ...] = ()
@@ -43,6 +44,7 @@ class EffectRecord(Contract):
     unresolved: tuple[str, ...] = ()
     lost: bool = False
     known: tuple[KnownEffect, ...] = ()
+    undone: tuple[KnownEffect, ...] = Field(default=(), exclude_if=not_)
     recorded: tuple[RecordedResult, ...] = Field(default=(), exclude_if=not_)
     compensation: Compensation | None = None
     workspace: str = Field(default="", exclude_if=not_)

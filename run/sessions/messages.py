@@ -357,6 +357,7 @@ def _reset_work(state: RunState) -> RunState:
         )
         .with_effects(
             known=parts.build_session_effects(state),
+            undone=(),
             done=(),
             forgotten=0,
             stood=0,

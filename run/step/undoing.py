@@ -1,8 +1,9 @@
-"""Why an effect isn't taken back, and what is known of an undo whose answer is lost. Pure."""
+"""Why an effect isn't taken back, and what is known of undos that were made, or lost. Pure."""
 
 from collections.abc import Iterable
 
-from holdfast.contracts.effects import Effect, UndoRuling
+from holdfast.contracts.bounds import MAX_KNOWN_EFFECTS
+from holdfast.contracts.effects import Effect, KnownEffect, UndoRuling
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import ToolContract
 from holdfast.run.summaries import call_line
@@ -35,6 +36,33 @@ def find_lost_part(ruling: UndoRuling, since: Iterable[Effect]) -> str:
     if all(one.tool for one in since):
         return ""
     return f" ({ruling.tool}: a part that was lost may have taken it back: find out)"
+
+
+def keep_made(state: RunState, effect: Effect, tool: ToolContract) -> RunState:
+    """Keep that an undo was made: nobody makes its call again, but for what is done anew."""
+    if effect.undo is None or tool.side_effect == "local":
+        return state
+    fresh = (one for one in effect.undo.effects if one not in effect.digests)
+    made = (KnownEffect(tool=tool.name, digest=one, outcome="done") for one in fresh)
+    return keep_undone(state, *made)
+
+
+def keep_undone(state: RunState, *made: KnownEffect) -> RunState:
+    """Keep the latest calls that took something back; that one was dropped is never forgotten."""
+    every = tuple(dict.fromkeys((*state.effects.undone, *made)))
+    lost = state.effects.lost or len(every) > MAX_KNOWN_EFFECTS
+    return state.with_effects(undone=every[-MAX_KNOWN_EFFECTS:], lost=lost)
+
+
+def select_settled_effects(state: RunState) -> tuple[KnownEffect, ...]:
+    """Return what was done before, or to take something back: not what stands and is undone so."""
+    standing = (one.undo for one in state.effects.done)
+    undoing = frozenset(digest for undo in standing if undo for digest in undo.effects)
+    return tuple(
+        one
+        for one in (*state.effects.known, *state.effects.undone)
+        if one.outcome == "unknown" or one.digest not in undoing
+    )
 
 
 def keep_lost(state: RunState, effect: Effect, tool: ToolContract) -> RunState:

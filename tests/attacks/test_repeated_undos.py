@@ -55,6 +55,23 @@ async def played(runs: MemoryRuns, folder: Path, *script: Reply) -> tuple[RunRes
     return result, lines(folder / "log")
 
 
+async def play_two_tiers(runs: MemoryRuns, folder: Path, *, order: int) -> RunResult:
+    """Have a tier charge for an order and fail, and the next one pay that back."""
+    log = str(folder / "log")
+    coder = [call("charge", log=log, order=order), call("check", order=order)]
+    app = staffed(
+        {"coder": coder, "clerk": [call("pay_back", log=log, order=order), told]},
+        tiers=Tiers(full="coder", simplified="clerk"),
+        tools=(charge, pay_back, check),
+        policy=policy(folder, ALLOWED),
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        result = await run.result()
+        await runs.stories(run)
+    return result
+
+
 @pytest.mark.parametrize("order", [LOST, 2])
 async def test_what_a_model_took_back_is_not_taken_back_again(
     memory_runs: MemoryRuns, tmp_path: Path, order: int
@@ -102,25 +119,56 @@ async def test_what_was_charged_again_is_taken_back(
     assert done == ["charged 2", "paid back 2", "charged 2", "paid back 2"]
 
 
+async def test_an_undo_that_was_made_is_not_called_again(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """The run paid back what an answer rested on: the model that tries again may not."""
+    # GR-13 BY-11
+    log = str(tmp_path / "log")
+    charging, paying_back = (call(one, log=log, order=2) for one in ("charge", "pay_back"))
+
+    result, done = await played(memory_runs, tmp_path, charging, say("bad"), paying_back)
+
+    assert done == ["charged 2", "paid back 2"]
+    assert result.answer == "pay_back denied"
+
+
+@pytest.mark.parametrize("by_model", [True, False])
+async def test_what_was_charged_anew_is_paid_back_anew(
+    memory_runs: MemoryRuns, tmp_path: Path, *, by_model: bool
+) -> None:
+    """That the run paid an earlier charge back says nothing of it, be it to the run or a model."""
+    # GR-13
+    log = str(tmp_path / "log")
+    charging, paying_back = (call(one, log=log, order=2) for one in ("charge", "pay_back"))
+    bad = say("bad")
+
+    _, done = await played(
+        memory_runs, tmp_path, charging, bad, charging, paying_back if by_model else bad
+    )
+
+    assert done == ["charged 2", "paid back 2", "charged 2", "paid back 2"]
+
+
+async def test_an_undo_that_a_part_made_is_not_called_again(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """A tier paid back what it charged, and has failed: the next one may not pay it back."""
+    # GR-13 BY-11
+    result = await play_two_tiers(memory_runs, tmp_path, order=2)
+
+    assert lines(tmp_path / "log") == ["charged 2", "paid back 2"]
+    assert result.answer == "pay_back denied"
+
+
 async def test_an_undo_of_a_part_whose_answer_is_lost_is_not_called_again(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
     """The next tier is told of it, and refused the same call."""
     # GR-13 BY-11
-    log = str(tmp_path / "log")
-    coder = [call("charge", log=log, order=LOST), call("check", order=LOST)]
-    app = staffed(
-        {"coder": coder, "clerk": [call("pay_back", log=log, order=LOST), told]},
-        tiers=Tiers(full="coder", simplified="clerk"),
-        tools=(charge, pay_back, check),
-        policy=policy(tmp_path, ALLOWED),
-    )
-    async with memory_runs.working(app):
-        run = await memory_runs.start("it")
-        result = await run.result()
-        await memory_runs.stories(run)
+    result = await play_two_tiers(memory_runs, tmp_path, order=LOST)
 
-    assert lines(log) == [f"charged {LOST}", f"paid back {LOST}"]
+    assert lines(tmp_path / "log") == [f"charged {LOST}", f"paid back {LOST}"]
     assert result.answer == "pay_back denied"
     assert [one.tool for one in result.unresolved] == ["charge", "pay_back"]
 

@@ -142,6 +142,8 @@ async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) ->
         run.state = undoing.keep_lost(run.state, effect, reverting)
     else:
         run.state = tool_results.replace_effect(run.state, index, effect)
+    if result.status == "ok":
+        run.state = undoing.keep_made(run.state, effect, reverting)
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""
 
 
