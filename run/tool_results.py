@@ -384,14 +384,15 @@ def parse_reconciliation(answer: ToolResult) -> Reconciled | None:
 
 
 def build_reconciliation(
-    call: AnyCall, finder: str, found: Reconciled | None
+    call: AnyCall, finder: str, answer: ToolResult | None
 ) -> ToolResult | None:
-    """Build the result of a call whose answer was lost; null while nobody knows of it."""
-    match found:
-        case Reconciled(happened=True, result=data):
+    """Build the result of a call whose own answer was lost; null while nobody knows of it."""
+    match answer and parse_reconciliation(answer), answer:
+        case Reconciled(happened=True, result=data), ToolSuccess():
             said = f"it happened, says {finder}; its own answer was lost"
-            return ToolSuccess(call_id=call.call_id, name=call.name, summary=said, data=data)
-        case Reconciled(happened=False):
+            made = answer.with_(call_id=call.call_id, name=call.name, summary=said, spans=())
+            return made.with_(data=data)
+        case Reconciled(happened=False), _:
             said = f"it didn't happen, says {finder}"
             actions = ("ask for it again", "go on without it")
             return ToolFailure.of(call, "error", "timeout", said, *actions)

@@ -11,7 +11,6 @@ from holdfast.contracts.budget import Limits
 from holdfast.contracts.calls import (
     Grant,
     MalformedCall,
-    Reconciled,
     ToolCall,
     ToolFailure,
     ToolInvocation,
@@ -220,15 +219,16 @@ async def _reconcile(
         time_limit=None,
         max_result_chars=None,
     )
-    found = await _ask_finder(run, lost, finder, asked)
+    answer = await _ask_finder(run, lost, finder, asked)
+    found = answer and tool_results.parse_reconciliation(answer)
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
         why = f"{contract.name} was cut off and may still happen: {finder.name} is asked then"
         with run.track_wait(why, over):
             await workflow.sleep(options.at_least(over - workflow.now()), summary=words)
-        found = await _ask_finder(run, lost, finder, asked)
+        answer = await _ask_finder(run, lost, finder, asked)
     call = _build_call(contract, invocation)
-    return tool_results.build_reconciliation(call, finder.name, found) or unknown
+    return tool_results.build_reconciliation(call, finder.name, answer) or unknown
 
 
 def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
@@ -237,14 +237,14 @@ def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:
 
 async def _ask_finder(
     run: RunContext, lost: CallState, finder: ToolContract, asked: ToolInvocation
-) -> Reconciled | None:
+) -> ToolResult | None:
     """Ask what became of a call; nothing where a policy has come to forbid that meanwhile."""
     if workflow.patched(FINDERS_DECIDED_ANEW) and not await _may_be_found_out(run, lost):
         return None
     answer = await execute_where_found(
         finder, asked, lambda: execute_once(finder, asked, None, "")
     )
-    return None if isinstance(answer, NotBegun) else tool_results.parse_reconciliation(answer)
+    return None if isinstance(answer, NotBegun) else answer
 
 
 async def _may_be_found_out(run: RunContext, lost: CallState) -> bool:

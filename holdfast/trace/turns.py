@@ -228,8 +228,7 @@ def _is_looked_for(agent: AgentSnapshot | None, call: Call, result: ToolFailure)
 def _derive_result(call: Call, ran: AuxiliaryCall, result: ToolResult) -> ToolResult | None:
     """Return the result of a call that follows from a tool that ran for it, if it does."""
     if ran.purpose == "reconcile":
-        found = tool_results.parse_reconciliation(result)
-        return tool_results.build_reconciliation(call.call, ran.tool, found) or call.lost
+        return tool_results.build_reconciliation(call.call, ran.tool, result) or call.lost
     if isinstance(result, ToolFailure):
         return result.with_(name=call.call.name)
     drafting = call.state.drafting

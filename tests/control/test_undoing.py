@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
-from holdfast import App, Backtracking, ResourceScope, ToolContext, tool
+from holdfast import App, Backtracking, Reconciled, ResourceScope, ToolContext, tool
 from holdfast.contracts.tools import Risk
 from holdfast.testing import ScriptTurn, call, calls, say
 from holdfast.trace.course import call_lines
@@ -207,6 +207,39 @@ async def test_no_undo_takes_a_part_of_an_answer_for_all_of_it(
         guardrails=[on_word("no_bad", "bad", "output", on_trip="block")],
         policy=policy(tmp_path, free),
         tools=(open_tickets, close_tickets),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await run.result()
+
+    assert lines(log) == [f"closes {known}"]
+
+
+@tool(risk=Risk.READ_ONLY)
+async def find_tickets(log: str, count: int) -> Reconciled:
+    """Find out whether tickets were opened, and which."""
+    return Reconciled(happened=True, result=[f"T-{number}" for number in range(count)])
+
+
+@tool(risk=Risk.WRITE_INTERNAL, undo="close_tickets", reconcile="find_tickets", timeout=0.3)
+async def order_tickets(log: str, count: int) -> list[str]:
+    """Open tickets, and lose the answer."""
+    raise ConnectionError("the line went dead")
+
+
+@pytest.mark.parametrize(("count", "known"), [(2, "['T-0', 'T-1']"), (9_000, "None")])
+async def test_no_undo_takes_a_part_of_what_was_found_for_all_of_it(
+    memory_runs: MemoryRuns, tmp_path: Path, count: int, known: str
+) -> None:
+    """So it is with an answer that was lost, and is longer than what a model reads."""
+    # GR-13 BY-75
+    log = tmp_path / "log"
+    free = "{id: ok, effect: allow, match: {tools: [order_tickets, close_tickets]}}"
+    app = scripted(
+        [call("order_tickets", log=str(log), count=count), say("bad")],
+        guardrails=[on_word("no_bad", "bad", "output", on_trip="block")],
+        policy=policy(tmp_path, free),
+        tools=(order_tickets, close_tickets),
     )
     async with memory_runs.working(app):
         run = await memory_runs.start("it")
