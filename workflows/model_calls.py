@@ -35,6 +35,10 @@ from holdfast.workflows.run_context import RunContext, is_cancellation
 _REPLY_ADAPTER = TypeAdapter(ModelReply)
 
 
+LAST_WORDS_STAY = "last-words-stay"
+"""The patch by which no words of a person break off the last words of a run."""
+
+
 class _FailedCall(NamedTuple):
     """
     A call of a model that failed for good, and what it used.
@@ -58,7 +62,7 @@ async def run_model_call(run: RunContext, step: CallModel) -> None:
     answer = await (
         _call_with_parallel_guardrails(run, step, checks)
         if checks
-        else _await_reply(run, asyncio.create_task(_call_model(run, step)))
+        else _await_reply(run, step.purpose, asyncio.create_task(_call_model(run, step)))
     )
     if answer is not None:
         await _apply_answer(run, step, answer)
@@ -149,7 +153,7 @@ async def _call_with_parallel_guardrails(
         verdicts = tripwires.apply_approvals(run.state, verdicts)
         if tripwires.find_tripwire(verdicts) is None:
             run.state = hiding.advance_watch(run.state, rest, verdicts, seen)
-            return await _await_reply(run, asking)
+            return await _await_reply(run, step.purpose, asking)
         # Cancelled before the lines about it: a cancellation that follows a marker in a workflow
         # task that the server has tried again can't be replayed, and the run would hang.
         await _cancel_and_charge(run, step.purpose, asking)
@@ -162,10 +166,22 @@ async def _call_with_parallel_guardrails(
 
 
 async def _await_reply(
-    run: RunContext, asking: asyncio.Task[ModelReply | _FailedCall]
+    run: RunContext, purpose: ModelPurpose, asking: asyncio.Task[ModelReply | _FailedCall]
 ) -> ModelReply | _FailedCall | None:
-    """Wait for a reply; of a call that is broken off what was reserved for it counts as used."""
-    answer = await unless_broken_off(run, asking)
+    """
+    Wait for a reply; of a call that is broken off what was reserved for it counts as used.
+
+    Last words aren't for other words: nobody reads those behind them.
+    """
+    since = run.hurried
+
+    def is_moot() -> bool:
+        if run.state.outside_stop is not None:
+            return True
+        hurried = run.hurried != since
+        return hurried and (purpose != "closing" or not workflow.patched(LAST_WORDS_STAY))
+
+    answer = await unless_broken_off(run, asking, is_moot)
     if answer is None:
         run.state = turns.charge_broken_off(run.state)
     return answer

@@ -1,5 +1,6 @@
 """A run whose steps are used up may have the last word: a summary, and no answer."""
 
+import asyncio
 from decimal import Decimal
 
 import pytest
@@ -23,7 +24,9 @@ from holdfast.trace.reader import read_trace
 from holdfast.trace.transcript import ending
 from holdfast.workflows.agent_run import AgentRun
 from tests.builders import a_reply, a_state
+from tests.control.controlled import asked_models, broken
 from tests.control.guarded import on_word
+from tests.control.test_steers_now import NOW
 from tests.memory.runs import MemoryRuns
 from tests.running import Runs
 from tests.sample import scripted
@@ -198,3 +201,29 @@ def test_last_words_that_came_too_late_are_no_step(purpose: ModelPurpose, steps:
     )
 
     assert (charged.ledger.steps, charged.ledger.usage) == (steps, CallUsage.of(USED))
+
+
+async def test_no_words_break_off_the_last_ones(memory_runs: MemoryRuns) -> None:
+    """Nobody reads what is said behind them, and each such call is sent all that there is."""
+    # BY-44 BY-46
+    asked = asyncio.Event()
+
+    def script(turn: ScriptTurn) -> Reply:
+        if not turn.without_tools:
+            return call("add", a=turn.number, b=1)
+        again = asked.is_set()
+        asked.set()
+        return SUMMED_UP if again else broken("overloaded", wait=600)
+
+    wish: dict[str, object] = {"summary_at_limit": True, "budget": Budget(max_steps=2)}
+    async with memory_runs.working(scripted(script, policy=None, **wish)):
+        run = await memory_runs.start("it", "add five")
+        while not asked.is_set():
+            await run.pause()
+        await run.signal("steer", NOW)
+        result = await run.result()
+        (story,) = await memory_runs.stories(run)
+
+    assert result.summary is not None
+    assert (result.status, result.summary.text) == ("stopped", "Two of five are added.")
+    assert len(asked_models(story)) == 3
