@@ -27,8 +27,9 @@ from holdfast.contracts.transcript import (
     TranscriptItem,
     UserTurn,
 )
-from holdfast.run import context, tool_calls
+from holdfast.run import context
 from holdfast.run.limits import confidence, triggers
+from holdfast.run.step.drafts import find_draft_result
 from holdfast.run.summaries import call_line, render_call
 from holdfast.run.tool_results import MAY_HAVE_RUN_STATUSES
 
@@ -129,7 +130,7 @@ def select_watched_drafts(state: RunState) -> tuple[ToolResult, ...]:
     """Return what came of drafts for calls of the open turn, where somebody looks at it then."""
     specs = (one for one in state.agent.guardrails if one.layer == "post_action")
     watched = frozenset(tool for spec in specs for tool in spec.tools)
-    drafts = map(tool_calls.find_draft_result, state.calls)
+    drafts = map(find_draft_result, state.calls)
     return tuple(one for one in drafts if one is not None and one.name in watched)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from holdfast.contracts import bounds
 from holdfast.contracts.approvals import ApprovalRequest, Question
-from holdfast.contracts.calls import ToolCall, ToolFailure, ToolResult, ToolSuccess
+from holdfast.contracts.calls import ToolCall, ToolFailure
 from holdfast.contracts.decisions import (
     Allow,
     ApprovalRequired,
@@ -29,6 +29,7 @@ from holdfast.run.delegation.subagents import (
     find_delegation,
     find_handoff,
 )
+from holdfast.run.step.drafts import is_draft
 
 MAX_RULING_AGE = timedelta(seconds=5)
 """So long after it was decided a call may begin: what it was decided by may be gone."""
@@ -274,29 +275,6 @@ def changes_nothing(state: RunState, call: CallState) -> bool:
     if tool is None or not isinstance(call.ruling, Decided) or is_draft(call):
         return False
     return tool.changes_nothing and tool.with_risk(call.ruling.risk).changes_nothing
-
-
-def is_draft(call: CallState) -> bool:
-    """Whether a draft runs for a call, and no read; of earlier releases nobody says so."""
-    named = isinstance(call.ruling, Decided) and call.ruling.by_tools
-    return bool(named) and call.drafting is not None
-
-
-def find_draft_result(call: CallState) -> ToolResult | None:
-    """Return what came of the draft that was made for a call; null for a call that has none."""
-    drafting, draft = call.drafting if is_draft(call) else None, call.draft
-    if drafting is not None and call.result is not None:
-        if call.result.status == "outcome_unknown":
-            return call.result.with_(name=drafting.draft)
-        if draft is None and call.drafted_bytes:  # it was too large to be kept
-            return ToolSuccess(
-                call_id=call.call.call_id, name=drafting.draft, summary="", crowded_out=True
-            )
-    if draft is None or not (drafting or call.drafted_bytes):
-        return None
-    return ToolSuccess(
-        call_id=draft.call_id, name=draft.tool, summary=draft.summary, data=draft.data
-    )
 
 
 def drafts_at_most(state: RunState, call: CallState) -> bool:

@@ -25,6 +25,7 @@ from holdfast.run import answers, escalations, tool_calls, tool_results
 from holdfast.run.delegation import ceilings
 from holdfast.run.limits import budgets, fallback, loop_detection, plans, routing, tool_choice
 from holdfast.run.limits.reservations import add_reservations, book_ended_calls
+from holdfast.run.step.drafts import is_draft
 from holdfast.run.tool_results import build_draft_result, build_too_large_denial
 from holdfast.run.transcript import append_items, append_results
 
@@ -299,7 +300,7 @@ def _after_tool(state: RunState, call: CallState, result: ToolResult) -> CallSta
     drafting = call.drafting
     if drafting is None or isinstance(result, ToolFailure):
         return call.with_(result=result)
-    drafted = bounds.size(result) if tool_calls.is_draft(call) else 0
+    drafted = bounds.size(result) if is_draft(call) else 0
     draft = Draft(
         draft_id=idempotency_key(state.first_execution_run_id, call.call.call_id, "draft"),
         call_id=call.call.call_id,

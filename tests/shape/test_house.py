@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from typing import get_args, get_type_hints
 
@@ -148,6 +149,28 @@ def test_import_has_no_effect() -> None:
     )
 
     assert imported.stdout + imported.stderr == ""
+
+
+def test_no_module_imports_itself_by_another() -> None:
+    """So each can be the first that a process imports: a circle is found by who begins in it."""
+    ours = {module(path): tree for path, tree in product().items()}
+
+    circles = TopologicalSorter(
+        {name: {*_first_imports(tree, ours)} - {name} for name, tree in ours.items()}
+    )
+
+    circles.prepare()  # raises CycleError, with the circle
+
+
+def _first_imports(tree: ast.Module, ours: Collection[str]) -> Iterator[str]:
+    """Return the modules of ours that are imported with a module."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name in ours)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module in ours:
+            whole = node.module
+            named = (f"{whole}.{each.name}" for each in node.names)
+            yield from (name if name in ours else whole for name in named)
 
 
 @pytest.mark.skipif(not HOUSE.exists(), reason="the figures are counted where the house is built")
