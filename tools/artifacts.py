@@ -1,6 +1,7 @@
 """Where the whole of a result lies that is too large for a model."""
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
@@ -41,7 +42,8 @@ class FileArtifacts:
     """
     Keeps results as files under a folder: `<run>/<call>.json`, drafts beside them.
 
-    A full part is no `.json`: no name that a model makes up leads there.
+    Only the user of the worker gets in, as into workspaces. A full part is no `.json`: no name
+    that a model makes up leads there.
     """
 
     def __init__(self, folder: Path, readers: Iterable[str] = ()) -> None:
@@ -52,14 +54,18 @@ class FileArtifacts:
         self, invocation: ToolInvocation, content: bytes, part: Part = "whole"
     ) -> ArtifactRef:
         run = self._find_folder(invocation)
-        run.mkdir(parents=True, exist_ok=True)
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self._folder, run):
+            folder.mkdir(mode=0o700, exist_ok=True)
         # A quoted id has no dot: no id of a call is the name of another call's draft.
         purpose = "" if invocation.purpose == "call" else f".{invocation.purpose}"
         suffix = ".json" if part == "whole" else ".full"
         path = run / f"{as_file_name(invocation.call_id)}{purpose}{suffix}"
         partial = path.with_suffix(f"{path.suffix}.partial")
         try:
-            partial.write_bytes(content)
+            opened = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(opened, "wb") as file:
+                file.write(content)
             partial.replace(path)
         except OSError:
             partial.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,16 @@ def test_an_artifact_holds_the_whole_result(tmp_path: Path) -> None:
     assert reference.characters == 12
     assert reference.digest == hashlib.sha256(content).hexdigest()
     assert list(tmp_path.rglob("*.partial")) == []
+
+
+def test_nobody_else_on_the_machine_reads_what_is_kept(tmp_path: Path) -> None:
+    """Its folders and files are the worker's user's own, as workspaces and the archive are."""
+    folder = tmp_path / "home" / "artifacts"
+
+    FileArtifacts(folder).keep(an_invocation(), b"1")
+
+    kept = (folder, *folder.rglob("*"))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in kept] == [0o700, 0o700, 0o600]
 
 
 def test_keeping_a_result_again_changes_nothing(tmp_path: Path) -> None:
