@@ -29,6 +29,7 @@ from holdfast.run.delegation.subagents import (
     find_delegation,
     find_handoff,
 )
+from holdfast.run.limits import plans
 from holdfast.run.step.drafts import is_draft
 
 MAX_RULING_AGE = timedelta(seconds=5)
@@ -244,6 +245,7 @@ def select_next(state: RunState) -> tuple[CallState, ...]:
         return unsettled
     harmless = [call for call in waiting if changes_nothing(state, call)]
     beside = _select_parallel(state, _limit_delegations(state, harmless))
+    beside = plans.lead_with_plan(state, beside, harmless)
     return beside or select_drafts(state)[:1] or waiting[:1]
 
 

@@ -39,6 +39,17 @@ def hold_tasks(state: RunState, batch: tuple[CallState, ...]) -> tuple[CallState
     return tuple(one for one in batch if find_delegation(state, one) is None)
 
 
+def lead_with_plan(
+    state: RunState, batch: tuple[CallState, ...], waiting: Iterable[CallState]
+) -> tuple[CallState, ...]:
+    """Have a plan of the turn run before its tasks, where not all of *waiting* is in the batch."""
+    plan = next((one for one in waiting if one.call.name == _PLAN_TOOL), None)
+    if plan is None or plan in batch or not _has_people_approve(state.agent):
+        return batch
+    others = tuple(one for one in batch if find_delegation(state, one) is None)
+    return batch if others == batch else (plan, *others)
+
+
 def after_tools(
     state: RunState, calls: Iterable[CallState], results: Iterable[ToolResult]
 ) -> RunState:

@@ -219,15 +219,21 @@ async def test_without_an_approval_nothing_changes(
     assert not log.exists()
 
 
+@pytest.mark.parametrize("between", [0, pytest.param(150, marks=pytest.mark.slow)])
 async def test_nobody_gets_work_beside_a_plan_that_does_not_name_it(
-    memory_runs: MemoryRuns, tmp_path: Path
+    memory_runs: MemoryRuns, tmp_path: Path, between: int
 ) -> None:
-    """A task of the turn that has a plan approved is decided by that plan."""
+    """
+    A task of the turn that has a plan approved is decided by that plan.
+
+    So it is with one that stands before more reads than run beside each other, and the plan.
+    """
     # BY-18
     log = tmp_path / "log"
     plan = call("submit_plan", goal="look", steps=["look"], tools=[])
+    reads = [call("look", place=f"place {number}") for number in range(between)]
     app = desk(
-        [calls(plan, ask("tides")), say("done")],
+        [calls(ask("tides"), *reads, plan), say("done")],
         [call("create", log=str(log), record="r"), FOUND],
         tools=(*TOOLS, submit_plan),
         theirs=(*TOOLS, create),
@@ -237,7 +243,7 @@ async def test_nobody_gets_work_beside_a_plan_that_does_not_name_it(
         run = await memory_runs.start("desk")
         await run.approve((await run.asked_for_approval()).request_id)
         await run.result()
-        _, task = await run.results()
+        task, *_ = await run.results()
         await memory_runs.stories(run)
 
     assert isinstance(task, ToolFailure)
