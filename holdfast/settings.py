@@ -3,11 +3,10 @@
 import getpass
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeAlias, get_args
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.patterns import Pattern
@@ -41,8 +40,11 @@ _FILE_LISTS = {
     "SSL_CERT_DIR": ":",
 }
 """What stands between the paths: ld.so(8), iconv(3), locale(7), SSL_CTX_load_verify_dir(3)."""
-_ADDRESSES = ("_PROXY", "_BASE_URL")
+_PROVIDER, _PROXY = "_BASE_URL", "_PROXY"
 """How variables end that say where a provider is, and how it is reached, also in small letters."""
+_SIGN_IN = Pattern(r"\s*(?:(?:[a-z][a-z0-9+.-]*:)?//)?([^/?#]*)@", any_case=True)
+"""The name and the password of an address, as HTTP clients read it: its scheme may be left out."""
+_MIN_TOKEN_CHARS = 20
 _SECRET_NAME = Pattern("[A-Za-z0-9_]+")
 _HEADER_NAME = Pattern("[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -207,15 +209,28 @@ def load_otlp_headers() -> dict[str, str]:
     return headers
 
 
-def find_passwords(addresses: Iterable[str]) -> frozenset[str]:
-    """Return what is in addresses to sign in with, in both spellings: passwords, or else names."""
-    found = set[str]()
-    for address in addresses:
-        with suppress(ValueError):  # it is none
-            parts = urlsplit(address)
-            said = parts.password or parts.username or ""
-            found |= {said, unquote(said)}
-    return frozenset(found - {""})
+def find_passwords(providers: Iterable[str], proxies: Iterable[str] = ()) -> frozenset[str]:
+    """
+    Return the passwords that are in addresses, in both spellings.
+
+    The name in a provider's address that has no password is one where it looks like a token.
+    """
+    found = {password for _, password in map(_read_sign_in, proxies)}
+    for name, password in map(_read_sign_in, providers):
+        found.add(name if not password and _is_like_a_token(name) else password)
+    return frozenset({*found, *map(unquote, found)} - {""})
+
+
+def _read_sign_in(address: str) -> tuple[str, str]:
+    match = _SIGN_IN.match(address)
+    name, _, password = (match.groups[1] if match else "").partition(":")
+    return name, password
+
+
+def _is_like_a_token(name: str) -> bool:
+    """Whether it can be redacted: an ordinary word may be one that workers and runs go by."""
+    said = unquote(name)
+    return len(said) >= _MIN_TOKEN_CHARS and any(one.isdigit() for one in said)
 
 
 def variable(name: str) -> str | None:
@@ -295,8 +310,10 @@ class KnownSecrets:
         self._seen = values
         self._files: dict[str, tuple[int, int, int]] = {}
         for name, value in os.environ.items():
-            if name.upper().endswith(_ADDRESSES):
-                self._note(*find_passwords((value,)))
+            if name.upper().endswith(_PROVIDER):
+                self._note(*find_passwords([value]))
+            if name.upper().endswith(_PROXY):
+                self._note(*find_passwords([], [value]))
             if not name.startswith(_SECRET) and name not in named:
                 continue
             if name.endswith(_FILE):

@@ -122,7 +122,7 @@ def test_passwords_in_addresses_are_known(monkeypatch: pytest.MonkeyPatch) -> No
     """Of providers and proxies; as they stand there, and as they are sent."""
     for name, value in {
         "https_proxy": "http://svc:of%20a%20proxy@proxy.example.com:3128",
-        "OPENAI_BASE_URL": "https://token-in-place-of-a-key@models.example.com/v1",
+        "OPENAI_BASE_URL": "https://token-1-in-place-of-a-key@models.example.com/v1",
         "ANTHROPIC_BASE_URL": "https://[models.example.com",
         "NO_PROXY": "localhost,127.0.0.1",
         "HOMEPAGE": "https://svc:not a provider@example.com",
@@ -131,8 +131,56 @@ def test_passwords_in_addresses_are_known(monkeypatch: pytest.MonkeyPatch) -> No
 
     known = settings.KnownSecrets()
 
-    assert known() == {"of%20a%20proxy", "of a proxy", "token-in-place-of-a-key"}
+    assert known() == {"of%20a%20proxy", "of a proxy", "token-1-in-place-of-a-key"}
     assert settings.find_passwords(["https://example.com/v1"]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "svc:correct-horse-7@proxy.example.com:3128",
+        "http://svc:correct-horse-7@proxy.example.com:3128",
+        "//svc:correct-horse-7@proxy.example.com:3128",
+        " http://svc:correct-horse-7@proxy.example.com",
+        "http://:correct-horse-7@proxy.example.com/@",
+    ],
+)
+def test_a_password_is_known_however_its_address_is_written(address: str) -> None:
+    """HTTP clients sign in with it where there is no scheme, too."""
+    for found in (settings.find_passwords([address]), settings.find_passwords([], [address])):
+        assert found == {"correct-horse-7"}
+
+
+@pytest.mark.parametrize("password", ["pass[word]9", "[word", "of@two:parts", "http:"])
+def test_a_password_is_known_whatever_its_signs(password: str) -> None:
+    """It ends at the last @ of what stands before a path."""
+    assert settings.find_passwords([], [f"http://svc:{password}@example.com/a@b"]) == {password}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://example.com/?by=svc:no-password@x", "example.com#svc:no-password@x", "a/b:c@d"],
+)
+def test_what_stands_behind_the_host_is_no_password(address: str) -> None:
+    """Nor is what looks like one in a path, a query or a fragment."""
+    assert settings.find_passwords([address], [address]) == frozenset()
+
+
+@pytest.mark.parametrize("empty", ["", ":"])
+def test_a_user_name_is_no_secret_unless_it_looks_like_a_token(
+    monkeypatch: pytest.MonkeyPatch, empty: str
+) -> None:
+    """An ordinary word would be taken out of all that workers and runs tell each other."""
+    for name, value in {
+        "UNUSED_PROXY": f"http://read_only{empty}@proxy.example.com",
+        "HTTPS_PROXY": f"http://a-name-with-20-characters{empty}@proxy.example.com",
+        "OPENAI_BASE_URL": f"https://administrator{empty}@models.example.com/v1",
+        "ANTHROPIC_BASE_URL": f"https://customers-of-the-shop{empty}@models.example.com/v1",
+        "HOUSE_BASE_URL": f"https://tok-6f1d20c3b8a94e75{empty}@models.example.com/v1",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    assert settings.KnownSecrets()() == {"tok-6f1d20c3b8a94e75"}
 
 
 def test_a_rotated_secret_stays_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ async def test_no_words_of_a_server_take_the_password_of_its_address_into_histor
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who says in an address how to sign in proves it by that, and the server may quote it."""
-    token = PASSWORD.swapcase()
+    token = f"{PASSWORD.swapcase()}-4D"
     async with serving(quote_proof) as address:
         for dialect in DIALECTS.values():
             behind = address.replace("//", f"//svc:{PASSWORD}@")
