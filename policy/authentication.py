@@ -202,8 +202,8 @@ def _check_times(claims: _Claims, now: datetime) -> None:
 def _check_not_before(claims: _Claims, matter: SignedMatter) -> None:
     if matter.not_before is not None and claims.iat < matter.not_before.timestamp():
         raise InvalidToken(
-            "the token was signed before the workflow was reset, and may have been used then: "
-            "sign it anew"
+            "the token was signed before the workflow was reset, or in that second, and may have "
+            "been used then: sign it anew"
         )
 
 
