@@ -186,6 +186,23 @@ def _list_code_places(place: Path) -> Iterator[str]:
         yield os.curdir
 
 
+def _names_module(place: Path) -> bool:
+    """
+    Say whether a path may be a package, or lie in one, in the place of one that is known.
+
+    Whoever is given a folder names the files in it: one of them makes a package of it. Below one
+    that is called like a module of Python's own alone none does: Python prefers its own then.
+    """
+    known = {name.partition(".")[0] for name in tuple(sys.modules)}
+    below = known - sys.stdlib_module_names
+    folders = set(map(_find_file, map(Path, (*sys.path, os.curdir))))
+    for one in (place, *place.parents):
+        is_known = one.name in (known | sys.stdlib_module_names if one == place else below)
+        if (is_known or (one / "__init__.py").is_file()) and _find_file(one.parent) in folders:
+            return True
+    return False
+
+
 def _list_start_places() -> Iterator[Path]:
     """
     Yield what Python looks for as it starts (getpath.py), for the most part in vain.
@@ -240,7 +257,8 @@ def _deny_outside_workspace(
     files = {one.file for one in found}
     if changes:
         files.update(_find_file(one.resolve()) for one in _list_start_places())
-    if not files.isdisjoint(map(_find_file, (place, *place.parents))):
+    leads = not files.isdisjoint(map(_find_file, (place, *place.parents)))
+    if leads or (changes and _names_module(place)):
         raise ToolDenied(
             f"{argument} {named[:500]!r} leads to what the worker itself goes by",
             ("use another path",),

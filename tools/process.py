@@ -32,6 +32,7 @@ from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.sandbox.messages import ErrorReporter, Raised, Refused
 from holdfast.tools.sharing.readiness import listen, wait_readable
 from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
+from holdfast.tools.sharing.safe_path import start_safely
 from holdfast.tools.tool import Tool
 
 # A server process with the app already imported forks a fresh child for each call in milliseconds,
@@ -90,12 +91,14 @@ def warm_up(modules: list[str]) -> None:
     Start the process that all children are forked from, and have it import these once.
 
     And what we have imported of Holdfast: a child runs the main script again, under another name,
-    and Python 3.11 leaves `__main__` out of what it preloads.
+    and Python 3.11 leaves `__main__` out of what it preloads. A module in the place of Python's
+    own that a tool wrote into the working directory is none of them.
     """
     if modules:
         ours = [name for name in sys.modules if name.startswith("holdfast.")]
-        _CONTEXT.set_forkserver_preload(["__main__", *ours, *modules])
-        with _ignore_interrupts():
+        # First of all, it ends what start_safely() began.
+        _CONTEXT.set_forkserver_preload([start_safely.__module__, "__main__", *ours, *modules])
+        with _ignore_interrupts(), start_safely():
             forkserver.ensure_running()
 
 

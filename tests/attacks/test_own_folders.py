@@ -42,6 +42,14 @@ async def clear(folder: str) -> str:
     return "cleared"
 
 
+@tool(risk=Risk.WRITE_LOCAL, scope=FOLDER)
+async def unpack(folder: str) -> str:
+    """Put files into a folder."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    (Path(folder) / "notes.md").touch()
+    return "unpacked"
+
+
 async def test_no_search_finds_what_another_tenant_was_told(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +131,40 @@ async def test_no_folder_is_changed_that_holds_the_policy(
     shown = an_invocation(arguments={"folder": ".", "words": "version"})
 
     assert b"version: 1" in await place.run(search, shown, lambda _: None, admitted)
+
+
+@pytest.mark.parametrize("folder", ["selectors", "queue/", "html/pages", "shop", "pydantic/more"])
+async def test_no_folder_is_filled_that_python_takes_for_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """With an `__init__.py` in it, it is one: Python's own, a library, or the app's."""
+    for package in ("html", "shop"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+    monkeypatch.chdir(tmp_path)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path.parent / "home"))
+    asked = an_invocation(arguments={"folder": folder})
+
+    with pytest.raises(ToolDenied, match="leads to what the worker itself goes by"):
+        await place.run(unpack, asked, lambda _: None, admitted)
+
+    assert not (tmp_path / folder / "notes.md").exists()
+
+
+@pytest.mark.parametrize(
+    "folder", ["data", "reports/2026", "notes", "email/drafts", "work/selectors"]
+)
+async def test_other_folders_are_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """Also such as lie below one that is called like a module, and is none."""
+    monkeypatch.chdir(tmp_path)
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path.parent / "home"))
+    asked = an_invocation(arguments={"folder": folder})
+
+    await place.run(unpack, asked, lambda _: None, admitted)
+
+    assert (tmp_path / folder / "notes.md").exists()
 
 
 async def test_a_link_that_leads_in_a_circle_begins_no_call(
