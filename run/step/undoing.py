@@ -55,14 +55,15 @@ def keep_undone(state: RunState, *made: KnownEffect) -> RunState:
 
 
 def select_settled_effects(state: RunState) -> tuple[KnownEffect, ...]:
-    """Return what was done before, or to take something back: not what stands and is undone so."""
+    """
+    Return what was done before this run, and what it took back: but what stands and is undone so.
+
+    What was done before is done by others, for whatever reason: it isn't done again.
+    """
     standing = (one.undo for one in state.effects.done)
     undoing = frozenset(digest for undo in standing if undo for digest in undo.effects)
-    return tuple(
-        one
-        for one in (*state.effects.known, *state.effects.undone)
-        if one.outcome == "unknown" or one.digest not in undoing
-    )
+    undone = (one for one in state.effects.undone if one.digest not in undoing)
+    return (*state.effects.known, *undone)
 
 
 def keep_lost(state: RunState, effect: Effect, tool: ToolContract) -> RunState:

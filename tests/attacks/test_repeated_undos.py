@@ -150,6 +150,35 @@ async def test_what_was_charged_anew_is_paid_back_anew(
     assert done == ["charged 2", "paid back 2", "charged 2", "paid back 2"]
 
 
+@tool(risk=Risk.WRITE_INTERNAL, undo="pay_back")
+async def charge_anew(log: str, order: int) -> str:
+    """Charge somebody for an order once more."""
+    note(log, f"charged anew {order}")
+    return "charged"
+
+
+async def test_what_an_earlier_tier_did_by_itself_is_not_done_again(
+    memory_runs: MemoryRuns, tmp_path: Path
+) -> None:
+    """That it would take back what is done anew changes nothing: nobody knows why it was done."""
+    # BY-11
+    what = {"log": str(tmp_path / "log"), "order": 2}
+    again = [call("charge_anew", **what), call("pay_back", **what), call("pay_back", **what), told]
+    app = staffed(
+        {"coder": [call("pay_back", **what), call("check", order=2)], "clerk": again},
+        tiers=Tiers(full="coder", simplified="clerk"),
+        tools=(charge, charge_anew, pay_back, check),
+        policy=policy(tmp_path, ALLOWED.replace("[charge,", "[charge, charge_anew,")),
+    )
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        result = await run.result()
+        await memory_runs.stories(run)
+
+    assert lines(tmp_path / "log") == ["paid back 2", "charged anew 2"]
+    assert result.answer == "pay_back denied"
+
+
 async def test_an_undo_that_a_part_made_is_not_called_again(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
