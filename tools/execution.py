@@ -30,6 +30,7 @@ from holdfast.tools.fair_threads import FairThreads, have_thread
 from holdfast.tools.large_json import MAX_INLINE_BYTES
 from holdfast.tools.limits import fail_after, time_limit
 from holdfast.tools.process import Job, run_in_process
+from holdfast.tools.sharing.own_paths import keep_links, resolve
 from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
 
@@ -218,7 +219,7 @@ def _list_start_places() -> Iterator[Path]:
     ]
     # That of an environment may be a copy: what counts then lies above the one that it is of.
     known = filter(None, (sys.executable, f"{sys.base_exec_prefix}/bin/python"))
-    programs = [found for one in map(Path, known) for found in (one.absolute(), one.resolve())]
+    programs = [found for one in map(Path, known) for found in (one.absolute(), resolve(one))]
     for one in dict.fromkeys(programs):
         yield from (one.with_name(name) for name in ("pybuilddir.txt", "Modules", "pyvenv.cfg"))
         yield from (above / name for above in one.parents for name in names)
@@ -256,7 +257,7 @@ def _deny_outside_workspace(
         found += map(_identify, map(Path, _list_code_places(place)))
     files = {one.file for one in found}
     if changes:
-        files.update(_find_file(one.resolve()) for one in _list_start_places())
+        files.update(_find_file(resolve(one)) for one in _list_start_places())
     leads = not files.isdisjoint(map(_find_file, (place, *place.parents)))
     if leads or (changes and _names_module(place)):
         raise ToolDenied(
@@ -274,8 +275,8 @@ def _deny_outside_workspace(
 
 
 def _identify(path: Path) -> _Identity:
-    place = path.resolve()
-    above = {*place.parents, *path.absolute().parents}  # a link may be replaced where it lies
+    place = resolve(path)
+    above = {*place.parents, *keep_links(path).parents}  # a link may be replaced where it lies
     return _Identity(place, _find_file(place), frozenset(map(_find_file, above)))
 
 

@@ -69,7 +69,7 @@ async def test_no_home_among_the_folders_of_python_is_seen(
 async def test_no_secret_among_the_folders_of_python_is_seen(
     tmp_path: Path, copies: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that variables name, keys, and those who are trusted."""
+    """A file that variables name, keys, and those who are trusted; a circle hides none."""
     packages, home = tmp_path / "site-packages", tmp_path / "home"
     home.mkdir()
     (home / "sandbox").symlink_to(copies)
@@ -79,6 +79,8 @@ async def test_no_secret_among_the_folders_of_python_is_seen(
         (packages / name).chmod(0o644)
     monkeypatch.setenv("HOLDFAST_SECRET_BANK_FILE", str(packages / "bank"))
     monkeypatch.setenv("HOLDFAST_SECRET_GONE_FILE", str(packages / "gone"))
+    (packages / "circle").symlink_to(packages / "circle")
+    monkeypatch.setenv("HOLDFAST_SECRET_ODD_FILE", str(packages / "circle"))
     monkeypatch.setenv("HOLDFAST_APPROVERS", str(packages / "trusted.json"))
     monkeypatch.setenv("HOLDFAST_KEYS", str(packages / "keys"))
     monkeypatch.syspath_prepend(packages)  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say

@@ -167,6 +167,43 @@ async def test_other_folders_are_filled(
     assert (tmp_path / folder / "notes.md").exists()
 
 
+@pytest.mark.parametrize("link", [False, True])
+async def test_a_folder_that_a_path_leaves_again_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, link: bool
+) -> None:
+    """As `HOLDFAST_HOME=../state` does: save through a link, which may be replaced."""
+    for name in ("work", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "work" / "to").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "work")
+    own = Path("to/../state" if link else "../state")
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "state"), (own,))
+    asked = an_invocation(arguments={"folder": ".", "words": "x"})
+
+    if link:
+        with pytest.raises(ToolDenied, match="has in it what the worker itself goes by"):
+            await place.run(search, asked, lambda _: None, admitted)
+    else:
+        await place.run(search, asked, lambda _: None, admitted)
+
+
+async def test_a_circle_among_what_the_worker_goes_by_fails_no_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leads nowhere, as a folder of programs does that isn't there any more."""
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("PATH", str(tmp_path / "circle"))
+    own = (tmp_path / "circle", tmp_path / "circle" / "keys")
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path / "home"), own)
+    asked = an_invocation(arguments={"folder": "notes"})
+
+    await place.run(unpack, asked, lambda _: None, admitted)
+
+    assert (tmp_path / "work" / "notes" / "notes.md").exists()
+
+
 async def test_a_link_that_leads_in_a_circle_begins_no_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ from holdfast.tools.sandbox.watch import (
     look_into,
     wait_for_excess,
 )
+from holdfast.tools.sharing.own_paths import resolve
 from holdfast.tools.sharing.room import RESULT_ROOM, NoRoom
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspaces import Workspaces
@@ -196,7 +197,7 @@ class Sandbox:
             raise ToolDenied(
                 "the disk of the workspace is nearly full", ("ask a person to make room",)
             )
-        hidden = tuple(one.resolve() for one in self._hidden)
+        hidden = tuple(map(resolve, self._hidden))
         return Jail(code, workspace, derive_uid(run), self._bounds, hidden)
 
     async def _code(self, tool: Tool) -> Path:
