@@ -97,7 +97,7 @@ class _OrderedInstance(WorkflowInstance):
         self._latest = 0
         self._has_ended = False
         self._order = EventOrder()
-        self._passed = set[str]()
+        self._passed, self._told = set[str](), set[str]()
         theirs = cast("Mapping[str, Callable[..., object]]", det.extern_functions)  # pyright: ignore[reportUnknownMemberType] -- of any functions
         functions = {
             **theirs,
@@ -175,12 +175,14 @@ class _OrderedInstance(WorkflowInstance):
         """
         if act.is_replaying:
             patches = (one.notify_has_patch for one in act.jobs if kind_of(one) in AT_ONCE)
-            self._passed.update(one.patch_id for one in patches)
-        elif not self._order.running:
+            self._told.update(one.patch_id for one in patches)
+        else:
             size, events = act.history_size_bytes, act.history_length
-            self._passed |= {
+            self._told |= {
                 mark.patch for mark in MARKS if size > mark.size or events > mark.events
             }
+        if not self._order.running:
+            self._passed |= self._told
 
     def _is_early(self, jobs: Sequence[WorkflowActivationJob], task: Task) -> bool:
         """
