@@ -10,7 +10,12 @@ from temporalio import activity
 from holdfast import App, Budget
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolInvocation, ToolSuccess
-from holdfast.contracts.project import OpenProject, ProjectContext
+from holdfast.contracts.project import (
+    OpenProject,
+    ProjectContext,
+    SnapshotWorkspace,
+    WorkspaceSnapshot,
+)
 from holdfast.guardrails import project_passes
 from holdfast.testing import say
 from tests.control.guarded import over
@@ -28,6 +33,11 @@ async def open_project(_: OpenProject) -> ProjectContext:
     return ProjectContext(test_commands=("ls",) * COMMANDS)
 
 
+@activity.defn(name="snapshot_workspace")
+async def snapshot_workspace(_: SnapshotWorkspace) -> WorkspaceSnapshot:
+    return WorkspaceSnapshot(digest="0" * 64, files=0, bytes=0)
+
+
 @activity.defn(name="run_command")
 async def run_command(asked: ToolInvocation) -> ToolSuccess:
     for _ in range(50):
@@ -37,7 +47,7 @@ async def run_command(asked: ToolInvocation) -> ToolSuccess:
     return ToolSuccess(call_id=asked.call_id, name="run_command", summary="done", data=data)
 
 
-SANDBOXED: tuple[Callable[..., object], ...] = (open_project, run_command)
+SANDBOXED: tuple[Callable[..., object], ...] = (open_project, snapshot_workspace, run_command)
 
 
 def an_app(folder: Path, budget: Budget) -> App:
