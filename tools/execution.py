@@ -199,7 +199,7 @@ def _names_module(place: Path) -> bool:
     folders = set(map(_find_file, map(Path, (*sys.path, os.curdir))))
     for one in (place, *place.parents):
         is_known = one.name in (known | sys.stdlib_module_names if one == place else below)
-        if (is_known or (one / "__init__.py").is_file()) and _find_file(one.parent) in folders:
+        if (is_known or _is_there(one / "__init__.py")) and _find_file(one.parent) in folders:
             return True
     return False
 
@@ -278,6 +278,10 @@ def _identify(path: Path) -> _Identity:
     place = resolve(path)
     above = {*place.parents, *keep_links(path).parents}  # a link may be replaced where it lies
     return _Identity(place, _find_file(place), frozenset(map(_find_file, above)))
+
+
+def _is_there(place: Path) -> bool:
+    return not isinstance(_find_file(place), Path)
 
 
 def _find_file(place: Path) -> _File:

@@ -167,6 +167,20 @@ async def test_other_folders_are_filled(
     assert (tmp_path / folder / "notes.md").exists()
 
 
+@tool(risk=Risk.WRITE_LOCAL, scope=FOLDER)
+async def mention(folder: str) -> str:
+    """Say which folder was meant."""
+    return folder[:5]
+
+
+async def test_what_is_too_long_for_a_name_is_no_module(tmp_path: Path) -> None:
+    """No file system has it: the call begins, and says for itself what comes of it."""
+    place = WorkerExecutor(secret_of, FileArtifacts(tmp_path))
+    asked = an_invocation(arguments={"folder": "notes" * 2_000})
+
+    assert await place.run(mention, asked, lambda _: None, admitted) == b'"notes"'
+
+
 @pytest.mark.parametrize("link", [False, True])
 async def test_a_folder_that_a_path_leaves_again_holds_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, link: bool
