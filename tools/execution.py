@@ -7,6 +7,7 @@ import site
 import sys
 import sysconfig
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib.machinery import all_suffixes
@@ -187,7 +188,7 @@ def _list_code_places(place: Path) -> Iterator[str]:
         yield os.curdir
 
 
-def _names_module(place: Path) -> bool:
+def _names_module(place: Path, folders: AbstractSet[_File]) -> bool:
     """
     Say whether a path may be a package, or lie in one, in the place of one that is known.
 
@@ -196,7 +197,6 @@ def _names_module(place: Path) -> bool:
     """
     known = {name.partition(".")[0] for name in tuple(sys.modules)}
     below = known - sys.stdlib_module_names
-    folders = set(map(_find_file, map(Path, (*sys.path, os.curdir))))
     for one in (place, *place.parents):
         is_known = one.name in (known | sys.stdlib_module_names if one == place else below)
         if (is_known or _is_there(one / "__init__.py")) and _find_file(one.parent) in folders:
@@ -259,14 +259,14 @@ def _deny_outside_workspace(
     if changes:
         files.update(_find_file(resolve(one)) for one in _list_start_places())
     leads = not files.isdisjoint(map(_find_file, (place, *place.parents)))
-    if leads or (changes and _names_module(place)):
+    folders = _find_module_folders() if changes else frozenset[_File]()
+    if leads or (changes and _names_module(place, folders)):
         raise ToolDenied(
             f"{argument} {named[:500]!r} leads to what the worker itself goes by",
             ("use another path",),
         )
-    holding = frozenset[_File]().union(*(one.above for one in found))
-    if changes:  # whatever is new in such a folder may be a module
-        holding = holding.union(map(_find_file, map(Path, (*sys.path, os.curdir))))
+    # Whatever is new in a folder of modules may be one.
+    holding = folders.union(*(one.above for one in found))
     if _find_file(place) in holding:
         raise ToolDenied(
             f"{argument} {named[:500]!r} has in it what the worker itself goes by",
@@ -282,6 +282,10 @@ def _identify(path: Path) -> _Identity:
 
 def _is_there(place: Path) -> bool:
     return not isinstance(_find_file(place), Path)
+
+
+def _find_module_folders() -> frozenset[_File]:
+    return frozenset(map(_find_file, map(Path, (*sys.path, os.curdir))))
 
 
 def _find_file(place: Path) -> _File:
