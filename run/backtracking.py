@@ -21,20 +21,17 @@ from holdfast.run.transcript import append_items, halt, measure_context
 
 def wants_snapshot(state: RunState, batch: tuple[CallState, ...]) -> bool:
     """Whether calls may change files of a project as nobody has kept them yet."""
-    return (
-        state.project is not None
-        and not state.effects.workspace
-        and any(
-            isinstance(call.decision, RunInSandbox) and not tool_calls.changes_nothing(state, call)
-            for call in batch
-        )
+    return _is_unkept(state) and any(
+        isinstance(call.decision, RunInSandbox) and not tool_calls.changes_nothing(state, call)
+        for call in batch
     )
 
 
 def wants_snapshot_for_commands(state: RunState, checks: Iterable[gates.GuardrailCheck]) -> bool:
     """Whether commands of guardrails may change files of a project as nobody has kept them yet."""
-    unkept = state.project is not None and not state.effects.workspace
-    return unkept and any(one.spec.command or one.spec.project_commands for one in checks)
+    return _is_unkept(state) and any(
+        one.spec.command or one.spec.project_commands for one in checks
+    )
 
 
 def set_checkpoint(state: RunState, workspace: str) -> RunState:
@@ -120,6 +117,10 @@ def find_workspace_to_restore(state: RunState) -> str:
     if state.approaches.checkpoint is None or state.is_ending:
         return ""
     return state.approaches.checkpoint.workspace
+
+
+def _is_unkept(state: RunState) -> bool:
+    return state.project is not None and not state.effects.workspace
 
 
 def _without_effects(state: RunState, undone: Compensation) -> RunState:
