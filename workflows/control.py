@@ -109,8 +109,10 @@ def _take_verdicts(
     Runs of an earlier release asked beyond their ceilings, and drafts cost nothing there.
     """
     taken = partial(tripwires.after_calls, state, step.batch, verdicts, workflow.now())
-    if taken() != taken(drafts_cost=False) and not workflow.patched(DRAFTS_COST):
-        taken = partial(taken, drafts_cost=False)
+    if any(call.drafting is not None for call in step.batch):
+        free = partial(taken, drafts_cost=False)
+        if taken() != free() and not workflow.patched(DRAFTS_COST):
+            taken = free
     after = taken()
     if state.ceiling is None or state.ceiling.max_cost is None:
         return after
