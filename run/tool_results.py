@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_REDUCED_SUMMARY_CHARS
 from holdfast.contracts.calls import (
     AnyCall,
     ErrorType,
-    Reconciled,
     ToolCall,
     ToolFailure,
     ToolResult,
@@ -371,30 +370,3 @@ def build_draft_result(call: AnyCall, draft_id: str, summary: str, data: JsonVal
         summary=f"only a draft, nothing was committed: {summary}",
         data={"draft_id": draft_id, "committed": False, "draft": data},
     )
-
-
-def parse_reconciliation(answer: ToolResult) -> Reconciled | None:
-    """Read what a tool that reconciles found out; what can't be read tells nothing."""
-    if isinstance(answer, ToolFailure):
-        return None
-    try:
-        return Reconciled.model_validate(answer.data)
-    except ValidationError:
-        return None
-
-
-def build_reconciliation(
-    call: AnyCall, finder: str, answer: ToolResult | None
-) -> ToolResult | None:
-    """Build the result of a call whose own answer was lost; null while nobody knows of it."""
-    match answer and parse_reconciliation(answer), answer:
-        case Reconciled(happened=True, result=data), ToolSuccess():
-            said = f"it happened, says {finder}; its own answer was lost"
-            made = answer.with_(call_id=call.call_id, name=call.name, summary=said, spans=())
-            return made.with_(data=data)
-        case Reconciled(happened=False), _:
-            said = f"it didn't happen, says {finder}"
-            actions = ("ask for it again", "go on without it")
-            return ToolFailure.of(call, "error", "timeout", said, *actions)
-        case _:
-            return None

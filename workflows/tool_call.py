@@ -22,8 +22,9 @@ from holdfast.contracts.delegation.workers import FindWorker
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import RetryRule, Risk, ToolContract
-from holdfast.run import authorization, tool_results
+from holdfast.run import authorization
 from holdfast.run.disagreements import NotBegun
+from holdfast.run.step import reconciliation
 from holdfast.run.summaries import call_line
 from holdfast.workflows import failures, options
 from holdfast.workflows.authorizing import authorize
@@ -220,7 +221,7 @@ async def _reconcile(
         max_result_chars=None,
     )
     answer = await _ask_finder(run, lost, finder, asked)
-    found = answer and tool_results.parse_reconciliation(answer)
+    found = answer and reconciliation.parse_reconciliation(answer)
     if found is not None and found.happened is False:
         words = f"until {contract.name} can't be under way any more"
         why = f"{contract.name} was cut off and may still happen: {finder.name} is asked then"
@@ -228,7 +229,7 @@ async def _reconcile(
             await workflow.sleep(options.at_least(over - workflow.now()), summary=words)
         answer = await _ask_finder(run, lost, finder, asked)
     call = _build_call(contract, invocation)
-    return tool_results.build_reconciliation(call, finder.name, answer) or unknown
+    return reconciliation.build_reconciliation(call, finder.name, answer) or unknown
 
 
 def _build_call(contract: ToolContract, invocation: ToolInvocation) -> ToolCall:

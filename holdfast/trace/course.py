@@ -7,7 +7,7 @@ from itertools import takewhile
 from pydantic import JsonValue
 
 from holdfast.contracts.calls import ToolResult, ToolSuccess
-from holdfast.run import tool_results
+from holdfast.run.step import reconciliation
 from holdfast.run.summaries import call_line
 from holdfast.run.texts.figures import duration
 from holdfast.run.texts.requests import subject_line
@@ -132,7 +132,7 @@ def _reconcile_lines(call: Call, finder: AuxiliaryCall, result: ToolResult) -> I
     if call.lost is not None:
         text = f"{call.call.name}: {short(call.lost.reason)}"
         yield Line("lost", text, "bad", indented=True)
-    truth = tool_results.parse_reconciliation(result)
+    truth = reconciliation.parse_reconciliation(result)
     match truth.happened if truth else None:
         case True:
             text, tone = "it happened", "good"

@@ -19,6 +19,7 @@ from holdfast.contracts.transcript import (
 )
 from holdfast.contracts.usage import CallUsage
 from holdfast.run import tool_results
+from holdfast.run.step import reconciliation
 from holdfast.run.summaries import call_line
 from holdfast.trace.builder import TraceBuilder
 from holdfast.trace.entries import AuxiliaryCall, Call, Turn
@@ -228,7 +229,7 @@ def _is_looked_for(agent: AgentSnapshot | None, call: Call, result: ToolFailure)
 def _derive_result(call: Call, ran: AuxiliaryCall, result: ToolResult) -> ToolResult | None:
     """Return the result of a call that follows from a tool that ran for it, if it does."""
     if ran.purpose == "reconcile":
-        return tool_results.build_reconciliation(call.call, ran.tool, result) or call.lost
+        return reconciliation.build_reconciliation(call.call, ran.tool, result) or call.lost
     if isinstance(result, ToolFailure):
         return result.with_(name=call.call.name)
     drafting = call.state.drafting
