@@ -47,6 +47,9 @@ class UndoRuling(Contract):
 EffectOutcome: TypeAlias = Literal["done", "unknown"]
 """Whether a call did what it was asked for, as far as anybody knows."""
 
+Period: TypeAlias = tuple[float, float]
+"""From when to when, in seconds since 1970 by the server's clock."""
+
 
 class KnownEffect(Contract):
     """
@@ -78,6 +81,7 @@ class EffectChange(TypedDict, total=False):
     time_limit: float
     sandboxed: bool
     place: int
+    during: Period | None
 
 
 class Effect(Contract):
@@ -92,7 +96,7 @@ class Effect(Contract):
     be, and by which tool, which needs the `call`, what that answered, the `agents` (who made the
     call, then those that they worked for), and the name that the server gave its run; one was
     `drafted` for that call. `time_limit` (seconds) and `sandboxed` bound a lost call's time. Its
-    `place` among all that its part did is told to the whole.
+    `place` among all that its part did is told to the whole, and `during` what time it was done.
     """
 
     summary: str
@@ -113,6 +117,7 @@ class Effect(Contract):
     time_limit: float = Field(default=0, exclude_if=not_)
     sandboxed: bool = Field(default=False, exclude_if=not_)
     place: int = Field(default=0, exclude_if=not_)
+    during: Period | None = Field(default=None, exclude_if=not_)
 
     def with_(self, **changes: Unpack[EffectChange]) -> Self:
         """Return a copy with these fields changed."""

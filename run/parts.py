@@ -8,7 +8,7 @@ from holdfast.contracts.bounds import MAX_LISTED_EFFECTS
 from holdfast.contracts.calls import RecordedResult, ToolFailure
 from holdfast.contracts.decisions import Decided, MayRun
 from holdfast.contracts.delegation.carryover import Carryover
-from holdfast.contracts.effects import Effect, KnownEffect
+from holdfast.contracts.effects import Effect, KnownEffect, Period
 from holdfast.contracts.run import RunResult
 from holdfast.contracts.state.calls import CallState
 from holdfast.contracts.state.run import RunState
@@ -17,7 +17,7 @@ from holdfast.run import context, escalations, tool_calls, tool_results, transcr
 from holdfast.run.delegation.subagents import find_delegation
 from holdfast.run.earlier import recorded_results
 from holdfast.run.sessions import hiding
-from holdfast.run.step import undoing
+from holdfast.run.step import periods, undoing
 
 UNKNOWN_EFFECT = KnownEffect(tool="", digest="", outcome="unknown")
 """What was done by a part that was lost, or of which too much was done to be kept."""
@@ -28,20 +28,34 @@ def has_places(result: RunResult) -> bool:
     return any(one.place for one in result.effects)
 
 
+def has_others(state: RunState, during: Period) -> bool:
+    """Whether others did something beside a part, or may have."""
+    return periods.count_beside(state.effects.done, during) > 0
+
+
 def after_result(
-    state: RunState, part: str, result: RunResult, *, in_order: bool = True
+    state: RunState,
+    part: str,
+    result: RunResult,
+    during: Period,
+    *,
+    in_order: bool = True,
+    beside: bool = True,
 ) -> RunState:
     """
     Take over what a part did, what it took back, and which models failed it.
 
-    What it did is taken back in the order of that; a run of an earlier release had another one.
+    What it did is taken back in the order of that, and of what others did *beside* it while it
+    worked; a run of an earlier release had another one.
     """
     told = (*result.effects, *result.unresolved)
     if in_order:
         told = sorted(told, key=lambda one: one.place)
-    theirs = tuple(_attribute_to_part(part, one) for one in told)
+    attributed = (_attribute_to_part(part, one) for one in told)
+    theirs, done = tuple(periods.limit_periods(attributed, during)), state.effects.done
+    every = periods.merge_effects(done, theirs, during) if beside else (*done, *theirs)
     state = escalations.record_attempts(
-        tool_results.keep_effects(state, (*state.effects.done, *theirs)), *result.failures
+        tool_results.keep_effects(state, every), *result.failures
     ).with_parts(tainted=state.parts.tainted or result.tainted)
     state = undoing.keep_undone(state, *result.undone) if result.undone else state
     if result.compensation is None:
@@ -51,13 +65,18 @@ def after_result(
 
 
 def after_loss(
-    state: RunState, part: str, agent: str, why: str = "whose run ended without a result"
+    state: RunState,
+    part: str,
+    agent: str,
+    why: str = "whose run ended without a result",
+    during: Period | None = None,
 ) -> RunState:
     """Keep that a part has no result, and *why*: nobody knows what it did, or still does."""
     whatever = Effect(
         summary=f"{part}: whatever {agent} did, {why}",
         outcome="unknown",
         part=part,
+        during=during,
     )
     return tool_results.keep_effects(state, (*state.effects.done, whatever))
 

@@ -32,6 +32,7 @@ from holdfast.contracts.stops import Stop, StopReason
 from holdfast.contracts.texts import shorten
 from holdfast.contracts.tools import Risk, ToolContract, takes_words
 from holdfast.run.limits import loop_detection
+from holdfast.run.step import periods
 from holdfast.run.summaries import call_line
 
 MAY_HAVE_RUN_STATUSES = {"ok", "outcome_unknown"}
@@ -39,15 +40,15 @@ MAY_HAVE_RUN_STATUSES = {"ok", "outcome_unknown"}
 
 
 def record(
-    state: RunState, calls: tuple[CallState, ...], results: tuple[ToolResult, ...]
+    state: RunState, calls: tuple[CallState, ...], results: tuple[ToolResult, ...], now: datetime
 ) -> RunState:
-    """Keep what calls changed, or may have."""
+    """Keep what calls changed by *now*, or may have."""
     found = {result.call_id: result for result in results}
     fresh = tuple(
         effect
         for call in calls
         if (result := found.get(call.call.call_id)) is not None
-        and (effect := _build_effect(state, call, result)) is not None
+        and (effect := _build_effect(state, call, result, now)) is not None
     )
     return (
         keep_effects(state, (*_without_committed_drafts(state, calls, found), *fresh))
@@ -95,6 +96,7 @@ def _drop_compensation(effect: Effect) -> Effect:
         result=None,
         time_limit=0,
         sandboxed=False,
+        during=None,
     )
 
 
@@ -146,7 +148,9 @@ def _latest(lines: tuple[str, ...]) -> tuple[str, ...]:
     return (f"{left} more, which history knows", *told) if left else told
 
 
-def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effect | None:
+def _build_effect(
+    state: RunState, call: CallState, result: ToolResult, now: datetime
+) -> Effect | None:
     """Return what a call changed; a draft is an effect where it can be taken back."""
     asked, tool = call.call, find_running_tool(state.agent, call)
     ruled = call.ruling if isinstance(call.ruling, Decided) else None
@@ -180,6 +184,7 @@ def _build_effect(state: RunState, call: CallState, result: ToolResult) -> Effec
         result=answer if undo else None,
         time_limit=tool.timeout if lost else 0,
         sandboxed=lost and sandboxed,
+        during=periods.find_period(state, ruled, now),
     )
 
 

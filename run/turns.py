@@ -177,6 +177,7 @@ def after_tools(
         ),
         ran,
         results,
+        now,
     )
     state = _with_unresolved_calls(state, unresolved)
     return close_turn_if_complete(plans.after_tools(state, ran, results), now)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from temporalio import workflow
@@ -18,6 +18,7 @@ from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_ANCESTORS, MAX_GOAL_BYTES, MAX_GOAL_CHARS, size
 from holdfast.contracts.budget import Budget, Ledger
+from holdfast.contracts.effects import Period
 from holdfast.contracts.guardrails import checks_answers
 from holdfast.contracts.run import WORKFLOW_TYPE, RunInput, RunResult
 from holdfast.contracts.state.run import RunState
@@ -48,8 +49,8 @@ LATE_LOADS = "late-loads"
 """The patch by which a handoff is decided anew for which something was loaded for long."""
 
 
-PARTS_IN_ORDER = "parts-in-order"
-"""The patch by which what a part did is in its order."""
+PARTS_IN_ORDER, PARTS_BESIDE = "parts-in-order", "parts-beside"
+"""The patches by which what a part did is in its order, also among what others did beside it."""
 
 
 class ChildTask(NamedTuple):
@@ -191,16 +192,22 @@ async def _run_and_charge(run: RunContext, task: ChildTask) -> _ChildResult:
         if is_cancellation(error):
             raise
         run.end_part(task.part)
-        return await _after_child_failure(
-            run, task, error, (workflow.now() - began).total_seconds()
-        )
+        return await _after_child_failure(run, task, error, began)
     run.end_part(task.part)
     used = result.ledger or build_worst_case_ledger(task.ceiling)
     _charge(run, used)
     in_order = not parts.has_places(result) or workflow.patched(PARTS_IN_ORDER)
-    run.state = parts.after_result(run.state, task.part, result, in_order=in_order)
+    during = _period_since(began)
+    beside = parts.has_others(run.state, during) and workflow.patched(PARTS_BESIDE)
+    run.state = parts.after_result(
+        run.state, task.part, result, during, in_order=in_order, beside=beside
+    )
     took = (workflow.now() - began).total_seconds()
     return _ChildResult(result, max(0.0, took - used.waited))
+
+
+def _period_since(began: datetime) -> Period:
+    return began.timestamp(), workflow.now().timestamp()
 
 
 async def _wait_to_begin(run: RunContext) -> None:
@@ -356,7 +363,7 @@ async def _stop_in_time(
 
 
 async def _after_child_failure(
-    run: RunContext, task: ChildTask, error: FailureError, took: float
+    run: RunContext, task: ChildTask, error: FailureError, began: datetime
 ) -> _ChildResult:
     """
     Say why a child has no result.
@@ -365,9 +372,10 @@ async def _after_child_failure(
     have used counts as used. Another run in its place is a stranger's, or works on since before
     this workflow was reset: nobody knows what that does.
     """
+    took, during = (workflow.now() - began).total_seconds(), _period_since(began)
     if isinstance(error, WorkflowAlreadyStartedError):
         run.state = parts.after_loss(
-            run.state, task.part, task.agent, "as which another run works"
+            run.state, task.part, task.agent, "as which another run works", during
         )
         name = build_run_id(run.state, task.part)
         return _ChildResult(f"another run is {name!r}, from before a reset or a stranger's", 0)
@@ -376,7 +384,7 @@ async def _after_child_failure(
     if failures.is_start_refusal(error.cause):
         return _ChildResult(reason, 0)
     _charge(run, build_worst_case_ledger(task.ceiling))
-    run.state = parts.after_loss(run.state, task.part, task.agent)
+    run.state = parts.after_loss(run.state, task.part, task.agent, during=during)
     await run.record(
         "part failed", f"{task.part} ({task.agent}): {reason}; its whole share counts as used"
     )

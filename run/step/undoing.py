@@ -27,6 +27,14 @@ def find_repeat(ruling: UndoRuling, since: Iterable[Effect]) -> str:
     return f" ({ruling.tool}: the same call was made since, and isn't made again)"
 
 
+def find_doubt(ruling: UndoRuling, beside: Iterable[Effect]) -> str:
+    """Say that another part may have taken an effect back *beside* it; empty where none may."""
+    theirs = tuple(beside)
+    if find_repeat(ruling, theirs):
+        return f" ({ruling.tool}: a part made the same call at about that time: find out)"
+    return find_lost_part(ruling, theirs)
+
+
 def find_lost_part(ruling: UndoRuling, since: Iterable[Effect]) -> str:
     """
     Say that a part which was lost *since* may have taken an effect back; empty where none was.

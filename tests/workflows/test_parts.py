@@ -1,6 +1,7 @@
 """What parts of a run leave to the whole, as plain values."""
 
 from itertools import pairwise
+from math import inf, nan
 
 import pytest
 
@@ -19,6 +20,7 @@ SENT = Effect(summary="send(1)", tool="send", digest="1" * 64)
 MAYBE = Effect(summary="pay(2), if it happened", tool="pay", digest="2" * 64, outcome="unknown")
 FILE = Effect(summary="write_file(a)", tool="write_file", digest="3" * 64, local=True)
 DRAFT = Effect(summary="draft(x)", tool="draft")
+DURING = (0.0, 1.0)
 
 
 def a_result(**more: object) -> RunResult:
@@ -37,7 +39,7 @@ def a_result(**more: object) -> RunResult:
 
 def left(*found: Effect, **more: object) -> RunState:
     """A run after a part that did this."""
-    return parts.after_result(a_state(), "1-full", a_result(effects=found, **more))
+    return parts.after_result(a_state(), "1-full", a_result(effects=found, **more), DURING)
 
 
 def test_a_successor_knows_what_was_done_outside() -> None:
@@ -67,7 +69,9 @@ def test_what_a_part_lost_reaches_the_whole_though_it_took_back_the_rest() -> No
     )
 
     done, maybe = tool_results.split_by_outcome(blocked, whole=True)
-    whole = parts.after_result(a_state(), "1-full", a_result(effects=done, unresolved=maybe))
+    whole = parts.after_result(
+        a_state(), "1-full", a_result(effects=done, unresolved=maybe), DURING
+    )
 
     assert parts.UNKNOWN_EFFECT in parts.build_own_known_effects(whole)
 
@@ -76,7 +80,9 @@ def test_who_comes_after_a_lost_part_knows_that_anything_may_have_happened() -> 
     """What its run never told, and what was too much to be kept, nobody takes for not done."""
     # NR-06 BY-11
     lost = parts.after_loss(left(SENT), "1-full", "coder")
-    whole = parts.after_result(a_state(), "2-plan", a_result(unresolved=lost.effects.done[1:]))
+    whole = parts.after_result(
+        a_state(), "2-plan", a_result(unresolved=lost.effects.done[1:]), DURING
+    )
     forgetful = left(SENT).with_effects(forgotten=1)
     many = tuple(
         KnownEffect(tool="send", digest=f"{number:064x}", outcome="done") for number in range(600)
@@ -230,3 +236,45 @@ def test_a_part_that_took_back_has_the_whole_taken_back() -> None:
     ]
 
     assert [isinstance(end, TierStop) and end.taken_back for end in found] == [True, False]
+
+
+def began_and_ended(state: RunState) -> list[tuple[str, float, float]]:
+    """What was done, in its order, and when that was."""
+    return [(one.tool, *one.during) for one in state.effects.done if one.during]
+
+
+def test_what_parts_did_beside_each_other_is_in_the_order_of_that() -> None:
+    """Those before a part began stay where they are; who ends later may have been done earlier."""
+    # GR-13
+    own = a_state().with_effects(done=(FILE,))
+    first = a_result(effects=(SENT.with_(during=(5, 6)),))
+    second = a_result(effects=(DRAFT.with_(during=(3, 4)), FILE.with_(during=(7, 8))))
+
+    state = parts.after_result(own, "1-a", first, (2, 10))
+    both = parts.after_result(state, "2-b", second, (2, 12))
+    earlier = parts.after_result(state, "2-b", second, (2, 12), beside=False)
+
+    assert began_and_ended(both) == [("draft", 3, 4), ("send", 5, 6), ("write_file", 7, 8)]
+    assert both.effects.done[0] == FILE
+    assert [name for name, *_ in began_and_ended(earlier)] == ["send", "draft", "write_file"]
+
+
+@pytest.mark.parametrize(
+    ("during", "known"),
+    [
+        pytest.param(None, (2, 12), id="a part of an earlier release doesn't say it"),
+        pytest.param((1, 13), (2, 12), id="a clock that differs"),
+        pytest.param((inf, inf), (12, 12), id="no time"),
+        pytest.param((nan, nan), (2, 12), id="no number"),
+    ],
+)
+def test_a_part_did_what_it_did_while_it_worked(
+    during: tuple[float, float] | None, known: tuple[float, float]
+) -> None:
+    """Whatever it says of that; what it did stays in its order, though a clock was set back."""
+    # GR-13
+    result = a_result(effects=(SENT.with_(during=during), DRAFT.with_(during=(4, 5))))
+
+    state = parts.after_result(a_state(), "1-a", result, (2, 12))
+
+    assert began_and_ended(state) == [("send", *known), ("draft", 4, known[1])]

@@ -12,11 +12,11 @@ from typing import Literal, TypeAlias
 from temporalio import workflow
 
 from holdfast.contracts.calls import ToolCall, ToolFailure, ToolResult, idempotency_key
-from holdfast.contracts.effects import Compensation, Effect
+from holdfast.contracts.effects import Compensation, Effect, UndoRuling
 from holdfast.contracts.texts import shorten
 from holdfast.run import tool_results
 from holdfast.run.disagreements import RETRY_DELAYS_SECONDS, NotBegun
-from holdfast.run.step import undoing
+from holdfast.run.step import periods, undoing
 from holdfast.workflows import options
 from holdfast.workflows.run_context import RunContext, SentCall, wait_for_resume
 from holdfast.workflows.tool_call import build_invocation, execute_once, execute_where_found
@@ -26,6 +26,9 @@ UNDO_LATER, UNDONE_SINCE, LOST_SINCE = "undo-later", "undone-since", "lost-since
 The patches by which an undo that couldn't begin just then is tried again, and made once, though a
 part was lost.
 """
+
+UNDONE_BESIDE = "undone-beside"
+"""The patch by which it isn't made where a part beside may have made it."""
 
 Files: TypeAlias = Literal["restored", "standing", "kept"]
 """What becomes of the workspace where effects are taken back; it may be kept until later."""
@@ -107,10 +110,7 @@ async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) ->
     tool = state.agent.find_any_tool(ruling.tool)
     if tool is None or effect.call is None or not effect.agents:
         return f" (what {ruling.tool} would need isn't kept)"
-    since = made[index + 1 :]
-    if (why := undoing.find_repeat(ruling, since)) and workflow.patched(UNDONE_SINCE):
-        return why
-    if (why := undoing.find_lost_part(ruling, since)) and workflow.patched(LOST_SINCE):
+    if why := _find_other_undo(ruling, index, made):
         return why
     invocation = build_invocation(state, effect.call).with_(
         purpose="undo",
@@ -145,6 +145,18 @@ async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) ->
     if result.status == "ok":
         run.state = undoing.keep_made(run.state, effect, reverting)
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""
+
+
+def _find_other_undo(ruling: UndoRuling, index: int, made: tuple[Effect, ...]) -> str:
+    """Say that an effect was taken back by a call of a model, or may have been."""
+    since, beside = made[index + 1 :], periods.select_overlapping(made, index)
+    if (why := undoing.find_repeat(ruling, since)) and workflow.patched(UNDONE_SINCE):
+        return why
+    if (why := undoing.find_lost_part(ruling, since)) and workflow.patched(LOST_SINCE):
+        return why
+    if (why := undoing.find_doubt(ruling, beside)) and workflow.patched(UNDONE_BESIDE):
+        return why
+    return ""
 
 
 async def _try_until_begun(
