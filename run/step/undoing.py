@@ -7,6 +7,7 @@ from holdfast.contracts.effects import Effect, KnownEffect, UndoRuling
 from holdfast.contracts.state.run import RunState
 from holdfast.contracts.tools import ToolContract
 from holdfast.run.summaries import call_line
+from holdfast.run.tool_results import replace_effect
 
 
 def describe_refusal(ruling: UndoRuling | None) -> str:
@@ -72,6 +73,15 @@ def select_settled_effects(state: RunState) -> tuple[KnownEffect, ...]:
     undoing = frozenset(digest for undo in standing if undo for digest in undo.effects)
     undone = (one for one in state.effects.undone if one.digest not in undoing)
     return (*state.effects.known, *undone)
+
+
+def doubt(state: RunState, index: int) -> RunState:
+    """Keep of an effect, by its place, that nobody knows whether it still stands."""
+    effect = state.effects.done[index]
+    doubtful = effect.with_(
+        outcome="unknown", summary=f"{effect.summary}, unless it was taken back"
+    )
+    return replace_effect(state, index, doubtful)
 
 
 def keep_lost(state: RunState, effect: Effect, tool: ToolContract) -> RunState:

@@ -13,6 +13,7 @@ from temporalio import workflow
 
 from holdfast.contracts.calls import ToolCall, ToolFailure, ToolResult, idempotency_key
 from holdfast.contracts.effects import Compensation, Effect, UndoRuling
+from holdfast.contracts.state.run import RunState
 from holdfast.contracts.texts import shorten
 from holdfast.run import tool_results
 from holdfast.run.disagreements import RETRY_DELAYS_SECONDS, NotBegun
@@ -101,8 +102,8 @@ async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) ->
     """
     Take one effect back, by its place among all; say why not where it can't be.
 
-    Where nobody knows whether it was, nobody knows of the effect either: its answer was lost, or
-    the workflow was reset, behind which point it may have run before.
+    Where nobody knows whether it was, nobody knows of the effect either: its answer was lost, the
+    run was ended meanwhile, or reset, behind which point it may have run before.
     """
     state, effect, ruling = run.state, made[index], made[index].undo
     if ruling is None or ruling.verdict != "allow":
@@ -122,26 +123,24 @@ async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) ->
         call_id=_call_id(effect, effect.call),
     )
     reverting, call = tool.with_risk(ruling.risk), effect.call
+    doubted = undoing.doubt(state, index)
 
     async def attempt() -> ToolResult:
         await wait_for_resume(run)  # each time: a worker was looked for, or it waited too long
         if (stopping := run.state.outside_stop) is not None:
             return tool_results.build_abort(call, stopping.reason)
-        doubtful = effect.with_(
-            outcome="unknown", summary=f"{effect.summary}, unless it was taken back"
-        )
-        run.state = tool_results.replace_effect(run.state, index, doubtful)
+        # Who ends the run meanwhile leaves it so.
+        _keep_effects(run, undoing.keep_lost(doubted, effect, reverting))
         with run.track_in_flight("undo"), run.track_sent(SentCall(invocation)):
             return await execute_once(reverting, invocation, None, "")
 
     trying = partial(execute_where_found, reverting, invocation, attempt)
     result = await _try_until_begun(tool.name, trying)
     if isinstance(result, NotBegun):
+        _keep_effects(run, doubted)
         return f" ({result.reason}; find out what was taken back before)"
-    if result.status == "outcome_unknown":
-        run.state = undoing.keep_lost(run.state, effect, reverting)
-    else:
-        run.state = tool_results.replace_effect(run.state, index, effect)
+    if result.status != "outcome_unknown":
+        _keep_effects(run, state)
     if result.status == "ok":
         run.state = undoing.keep_made(run.state, effect, reverting)
     return f" ({tool.name}: {result.reason})" if isinstance(result, ToolFailure) else ""
@@ -157,6 +156,10 @@ def _find_other_undo(ruling: UndoRuling, index: int, made: tuple[Effect, ...]) -
     if (why := undoing.find_doubt(ruling, beside)) and workflow.patched(UNDONE_BESIDE):
         return why
     return ""
+
+
+def _keep_effects(run: RunContext, known: RunState) -> None:
+    run.state = run.state.with_(effects=known.effects)
 
 
 async def _try_until_begun(
