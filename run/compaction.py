@@ -38,7 +38,8 @@ def prune_point(state: RunState) -> int:
 
 def _is_worthwhile(state: RunState, after: TranscriptView) -> bool:
     left = context.total_size(
-        context.apply_view(state.conversation.items, after, state.agent.max_context_bytes)
+        context.apply_view(state.conversation.items, after, state.agent.max_context_bytes),
+        context.read_size,
     )
     return left <= MAX_REMAINING_SHARE * state.conversation.context_bytes
 

@@ -1,8 +1,8 @@
 """How much of a transcript a model is shown: old results give way first, then old turns."""
 
 import json
-from collections.abc import Iterable
-from typing import TypeGuard
+from collections.abc import Callable, Iterable
+from typing import TypeAlias, TypeGuard
 
 from holdfast.contracts import bounds
 from holdfast.contracts.bounds import MAX_KEPT_QUESTION_CHARS
@@ -53,18 +53,32 @@ MIN_STUB_BYTES = 500
 _LEFT_OUT = "(Earlier turns are left out here.)"
 
 
+Measure: TypeAlias = Callable[[TranscriptItem], int]
+"""How much room an item takes: of a payload, or of what a model reads."""
+
+
 def size(item: TranscriptItem) -> int:
-    """Return the size of an item, in bytes of JSON."""
+    """Return the size of an item in a payload, in bytes of JSON."""
     return len(ITEM_ADAPTER.dump_json(item))
 
 
-def total_size(items: tuple[TranscriptItem, ...]) -> int:
+def read_size(item: TranscriptItem) -> int:
+    """Return the size of what a model reads of an item: guardrails alone read drafts."""
+    if isinstance(item, ToolTurn) and item.drafts:
+        return size(ToolTurn(results=item.results, filled=item.filled))
+    return size(item)
+
+
+def total_size(items: tuple[TranscriptItem, ...], measure: Measure = size) -> int:
     """Return the size of items together, in bytes."""
-    return sum(size(item) for item in items)
+    return sum(map(measure, items))
 
 
 def apply_view(
-    items: tuple[TranscriptItem, ...], seen: TranscriptView, max_bytes: int
+    items: tuple[TranscriptItem, ...],
+    seen: TranscriptView,
+    max_bytes: int,
+    measure: Measure = read_size,
 ) -> tuple[TranscriptItem, ...]:
     """
     Return the transcript as a model sees it.
@@ -75,7 +89,7 @@ def apply_view(
     stays, and neither summary nor pruning takes away what else people said, or a constraint.
     """
     place = find_settled_end(items, seen)
-    return reduce_settled_items(items[:place], seen, max_bytes) + items[place:]
+    return reduce_settled_items(items[:place], seen, max_bytes, measure) + items[place:]
 
 
 def find_settled_end(items: tuple[TranscriptItem, ...], seen: TranscriptView) -> int:
@@ -85,7 +99,10 @@ def find_settled_end(items: tuple[TranscriptItem, ...], seen: TranscriptView) ->
 
 
 def reduce_settled_items(
-    old: tuple[TranscriptItem, ...], seen: TranscriptView, max_bytes: int
+    old: tuple[TranscriptItem, ...],
+    seen: TranscriptView,
+    max_bytes: int,
+    measure: Measure = read_size,
 ) -> tuple[TranscriptItem, ...]:
     """Return what is shown of the part of a transcript that is *settled_before*."""
     hidden = find_hidden_places(old, seen.hidden)
@@ -94,16 +111,19 @@ def reduce_settled_items(
     stubs = tuple(map(_stub_results, _without_hidden(old, hidden, summarised, pruned)))
     return (
         _replace_with_summary(_without_hidden(old, hidden, 0, summarised), seen.summary)
-        + _fit_latest(stubs, max_bytes // 4)
+        + _fit_latest(stubs, max_bytes // 4, measure)
         + _without_hidden(old, hidden, pruned, len(old))
     )
 
 
 def carry_over(
-    items: tuple[TranscriptItem, ...], seen: TranscriptView, max_bytes: int
+    items: tuple[TranscriptItem, ...],
+    seen: TranscriptView,
+    max_bytes: int,
+    measure: Measure = read_size,
 ) -> tuple[tuple[TranscriptItem, ...], TranscriptView]:
     """Return what a new execution begins with, and how it is seen: a summary isn't pruned away."""
-    left = apply_view(items, seen, max_bytes)
+    left = apply_view(items, seen, max_bytes, measure)
     if not seen.summary or not seen.summarised_before:
         return left, TranscriptView()
     end = _align_to_turn(items, seen.summarised_before)
@@ -151,7 +171,10 @@ def measure_reduction(seen: TranscriptView) -> int:
 
 
 def find_prune_point(
-    items: tuple[TranscriptItem, ...], max_bytes: int, seen: TranscriptView | None = None
+    items: tuple[TranscriptItem, ...],
+    max_bytes: int,
+    seen: TranscriptView | None = None,
+    measure: Measure = read_size,
 ) -> int:
     """
     Return the place behind which the latest turns fit into half of *max_bytes*.
@@ -164,7 +187,7 @@ def find_prune_point(
     latest = _find_latest_turn(items, hidden)
     kept = 0
     for place in range(len(items) - 1, max(seen.summarised_before - 1, 0), -1):
-        kept += 0 if place in hidden else size(items[place])
+        kept += 0 if place in hidden else measure(items[place])
         if kept > max_bytes // 2:
             found = min(_find_turn_end(items, place), latest)
             return found if found > seen.summarised_before else 0
@@ -230,19 +253,23 @@ def _stub_results(item: TranscriptItem) -> TranscriptItem:
     return item.model_copy(update={"results": tuple(results), "drafts": tuple(drafts)})
 
 
-def _fit_latest(items: tuple[TranscriptItem, ...], max_bytes: int) -> tuple[TranscriptItem, ...]:
-    begin = _find_latest_fitting(items, max_bytes)
+def _fit_latest(
+    items: tuple[TranscriptItem, ...], max_bytes: int, measure: Measure
+) -> tuple[TranscriptItem, ...]:
+    begin = _find_latest_fitting(items, max_bytes, measure)
     said = select_lasting(items[:begin])
     if said == items[:begin]:
         return items
     return (*said, UserTurn(text=_LEFT_OUT, origin="notice"), *items[begin:])
 
 
-def _find_latest_fitting(items: tuple[TranscriptItem, ...], max_bytes: int) -> int:
+def _find_latest_fitting(
+    items: tuple[TranscriptItem, ...], max_bytes: int, measure: Measure
+) -> int:
     """Return the place from which on whole turns fit; what came long before isn't measured."""
     left, begin = max_bytes, len(items)
     for place in range(len(items) - 1, -1, -1):
-        left -= size(items[place])
+        left -= measure(items[place])
         if left < 0:
             break
         if not place or not isinstance(items[place], ToolTurn):

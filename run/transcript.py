@@ -47,7 +47,8 @@ def append_items(state: RunState, *items: TranscriptItem) -> RunState:
     return state.with_conversation(
         items=state.conversation.items + items,
         head=state.conversation.head.extend(items),
-        context_bytes=state.conversation.context_bytes + context.total_size(items),
+        context_bytes=state.conversation.context_bytes
+        + context.total_size(items, context.read_size),
     )
 
 
@@ -93,7 +94,7 @@ def measure_context(state: RunState) -> RunState:
     """Measure what a model is shown from now on."""
     said = state.conversation
     shown = context.apply_view(said.items, said.view, state.agent.max_context_bytes)
-    return state.with_conversation(context_bytes=context.total_size(shown))
+    return state.with_conversation(context_bytes=context.total_size(shown, context.read_size))
 
 
 def halt(state: RunState, stop: Stop, now: datetime, outcome: RunStatus = "stopped") -> RunState:
@@ -224,10 +225,10 @@ def carry_items(
         state.conversation.items, state.conversation.view, state.agent.max_context_bytes
     )
     room, shortened = max(min(MAX_CARRIED_TRANSCRIPT_BYTES, MAX_STATE_BYTES - rest), 0), False
-    for place in (context.find_prune_point(items, room, seen), len(items)):
+    for place in (context.find_prune_point(items, room, seen, context.size), len(items)):
         if context.total_size(items) > room:
             pruned = seen.with_(pruned_before=place)
-            items, seen = context.carry_over(items, pruned, room)
+            items, seen = context.carry_over(items, pruned, room, context.size)
             shortened = True
     return items, seen, shortened
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from holdfast import Risk, tool
-from holdfast.testing import call, say
+from holdfast.testing import Reply, ScriptTurn, call, say
 from tests.control.guarded import Seen, decided, ended, on_word, over
 from tests.memory.runs import MemoryRuns
 from tests.sample import TOOLS, draft_post, lines, note, scripted
@@ -87,3 +88,47 @@ async def test_a_draft_whose_answer_was_lost_is_looked_at(
     assert found.result.status == "blocked"
     assert [one.tool for one in seen.subjects] == ["lose_letter"]
     assert lines(log) == ["drafted", "torn"]
+
+
+BOOK = "tide " * 800
+
+
+@tool(risk=Risk.READ_ONLY)
+async def read_book() -> str:
+    """Read a book, which isn't long."""
+    return BOOK
+
+
+@tool(risk=Risk.DRAFT_ONLY)
+async def draft_essay(topic: str) -> str:
+    """Write an essay, which is long."""
+    return f"{topic} " * 2_000
+
+
+@tool(risk=Risk.WRITE_EXTERNAL, draft="draft_essay", rollback="take it down by hand")
+async def publish_essay(topic: str) -> str:
+    """Publish an essay."""
+    return f"published {topic}"
+
+
+async def test_a_draft_takes_no_room_of_what_a_model_reads(memory_runs: MemoryRuns) -> None:
+    """No result gives way to what guardrails alone read: the model reads it as before."""
+    # LP-02
+    seen, read = Seen(), list[JsonValue]()
+
+    def script(turn: ScriptTurn) -> Reply:
+        read.append(turn.last("read_book"))
+        replies = (call("read_book"), call("publish_essay", topic="tides"), say("done"))
+        return replies[turn.number - 1]
+
+    tools = (read_book, draft_essay, publish_essay)
+    look = on_word("never", "winds", "post_action", seen, tools=("draft_essay",))
+    app = scripted(script, tools=tools, guardrails=[look], max_context_bytes=8_000)
+    async with memory_runs.working(app):
+        run = await memory_runs.start("it")
+        await decided(run, await run.asked_for_approval(), "approve")
+        found = await over(run)
+
+    assert found.result.answer == "done"
+    assert [len(text) > 8_000 for text in seen.texts] == [True]
+    assert read == [None, BOOK, BOOK]

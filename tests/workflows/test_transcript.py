@@ -19,6 +19,7 @@ from holdfast.contracts.transcript import (
     UserTurn,
 )
 from holdfast.run import context, requests
+from holdfast.run.compaction import prune_point
 from holdfast.run.transcript import append_items, build_continue_as_new_input, halt, prune
 from holdfast.run.turns import build_model_call
 from tests.builders import (
@@ -213,6 +214,28 @@ def test_a_long_transcript_is_carried_in_part(sizes: list[int | None]) -> None:
         for item in fresh.conversation.items
         if isinstance(item, UserTurn) and item.origin != "notice"
     ]
+
+
+def test_drafts_that_guardrails_look_at_count_where_they_are_sent() -> None:
+    """They take no room of what a model reads, and are carried on as far as a payload holds."""
+    # LP-02 HG-18
+    items = a_transcript([1_000] * 20)
+    drafted = tuple(
+        item.model_copy(update={"drafts": (a_success(a_call("draft"), "x" * 100_000),)})
+        if isinstance(item, ToolTurn)
+        else item
+        for item in items
+    )
+
+    plain, state = grown(items, 20_000), grown(drafted, 20_000)
+    fresh = build_continue_as_new_input(state)
+
+    assert state.conversation.context_bytes == plain.conversation.context_bytes
+    assert prune_point(state) == prune_point(plain) > 0
+    assert prune(state, 9).conversation.context_bytes == prune(plain, 9).conversation.context_bytes
+    assert fresh.conversation.items[0] == items[0]
+    assert context.total_size(fresh.conversation.items) <= MAX_CARRIED_TRANSCRIPT_BYTES
+    assert fresh.conversation.items[-1] == drafted[-1]
 
 
 @pytest.mark.parametrize("size", [100, 2000])
