@@ -34,6 +34,9 @@ from holdfast.workflows.run_context import RunContext, SentCall, is_cancellation
 FINDERS_DECIDED_ANEW = "finders-decided-anew"
 """The patch by which it is ruled anew on whoever is to find out what became of a call."""
 
+FINDERS_STOP = "finders-stop"
+"""The patch by which a run that is stopped waits no more until that can be ruled on."""
+
 # Pydantic decodes a union like any type; only the annotation of execute_activity wants a class.
 _RESULT_TYPE = cast("type[ToolSuccess | ToolFailure]", ToolResult)
 _RESULT_ADAPTER = TypeAdapter[ToolSuccess | ToolFailure](ToolResult)
@@ -250,7 +253,10 @@ async def _ask_finder(
 
 async def _may_be_found_out(run: RunContext, lost: CallState) -> bool:
     given = authorization.build_input(run.state, (lost,), (lost.call.name,), workflow.now())
-    answer = await authorize(given, UNTIL_FOUND)
+    search = UNTIL_FOUND._replace(
+        is_wanted=lambda: run.state.outside_stop is None or not workflow.patched(FINDERS_STOP)
+    )
+    answer = await authorize(given, search)
     ruled = answer.rulings[0] if answer is not None else None
     return isinstance(ruled, Decided) and not ruled.companion_forbidden
 
