@@ -297,7 +297,12 @@ class AgentSnapshot(Contract):
     @property
     def guards_answers(self) -> bool:
         """Whether guardrails look at its answers before anybody may read them."""
-        return any(spec.layer == "output" for spec in self.guardrails)
+        return bool(self.answer_guardrails)
+
+    @property
+    def answer_guardrails(self) -> frozenset[str]:
+        """Names of what looks at its answers before anybody may read them."""
+        return frozenset(spec.name for spec in self.guardrails if spec.layer == "output")
 
     @property
     def watches_words(self) -> bool:

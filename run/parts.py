@@ -195,6 +195,7 @@ def build_carryover(
         call_marks=state.call_marks,
         recorded=recorded,
         withheld=state.withholds,
+        guarded_by=state.agent.answer_guardrails if state.parts.handoffs else frozenset(),
     )
     items, seen, _ = transcript.carry_items(state, bounds.size(left))
     of_project = sum(map(context.is_of_project, items[: seen.summarised_before]))

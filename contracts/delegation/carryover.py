@@ -35,7 +35,8 @@ class Carryover(Contract):
     have, and what it knew of; `told` the same in words. `items` are what is left in view of its
     transcript, in which each call has a result; `origin` is the digest of the whole. What came of
     its calls, before and behind a turn, is `recorded` for a dry fork alone. Where answers are
-    `withheld` it is `redacted` for whoever doesn't have the digest of what a model was shown.
+    `withheld` it is `redacted` for whoever doesn't have the digest of what a model was shown; of a
+    run that was handed over `guarded_by` names all guardrails which look at them.
     """
 
     first_execution_run_id: str
@@ -53,6 +54,7 @@ class Carryover(Contract):
     call_marks: tuple[str, ...] = ()
     recorded: tuple[RecordedResult, ...] = Field(default=(), exclude_if=not_)
     withheld: bool = Field(default=False, exclude_if=not_)
+    guarded_by: frozenset[str] = Field(default=frozenset(), exclude_if=not_)
     redacted: bool = False
 
     def with_(self, **changes: Unpack[CarryoverChange]) -> Self:

@@ -26,9 +26,11 @@ def go_on_behind(state: RunState, earlier: Carryover) -> RunState:
     Begin with what a run left that is tried again: its words and what it did, never its approvals.
 
     Whoever it worked for may approve as little here as in that one. Where it had been handed to an
-    agent whose words are withheld, and this one's are not, nothing of those is told here.
+    agent whose words are withheld, and this one's are not, or not by all that looked at them,
+    nothing of those is told here.
     """
-    if earlier.withheld and not state.withholds:
+    looking = state.agent.answer_guardrails
+    if earlier.withheld and not (state.withholds and earlier.guarded_by <= looking):
         items = tuple(map(answers.redact_item, earlier.items))
         recorded = tuple(map(_redact_record, earlier.recorded))
         earlier = earlier.with_(

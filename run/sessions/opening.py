@@ -63,15 +63,23 @@ def start_session(
     )
 
 
-def reopen_session(state: RunState, archived: ArchivedSession) -> RunState:
+def is_kept_from(state: RunState, left: RunState) -> bool:
+    """Whether not all look at a session's words now who looked at last, as after a handoff."""
+    return not left.agent.answer_guardrails <= state.agent.answer_guardrails
+
+
+def reopen_session(
+    state: RunState, archived: ArchivedSession, *, is_kept: bool = False
+) -> RunState:
     """
     Go on from where a session was left, as its agent is now and with nothing approved.
 
     Its own budget is the lower of what it had and what it is opened with. What models said whose
-    words were withheld stays so, but for answers that are out.
+    words were withheld stays so, but for answers that are out: where nobody looks at words now,
+    or all of it *is kept* from who looks.
     """
     left, begun = archived.state, require_session(state)
-    if left.withholds and not state.withholds:
+    if left.withholds and (is_kept or not state.withholds):
         left = _redact_conversation(left)
     was = require_session(left)
     session = was.copy_with(

@@ -1,6 +1,7 @@
 """What was withheld stays so in what goes on later with an agent whose words nobody looks at."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -42,12 +43,19 @@ GUARDED = (
 """An answer that is sent back, and words beside a call."""
 
 
-def office(triage: Script, *billing: Reply) -> App:
-    """`triage`, at whose answers nobody looks, may hand over to `billing`, whose are looked at."""
-    return handing_over(triage, later(*billing), on_word("clean", "secret", "output"), *TOOLS)
+POLITE = on_word("polite", "rude", "output")
+"""Looks at answers, for other words than are withheld here."""
 
 
-def handing_over(triage: Script, billing: Script, looks: Guardrail, *tools: Tool) -> App:
+def office(triage: Script, *billing: Reply, own: Sequence[Guardrail] = ()) -> App:
+    """`triage`, whose answers *own* look at, may hand over to `billing`, with whom more does."""
+    looks = on_word("clean", "secret", "output")
+    return handing_over(triage, later(*billing), looks, *TOOLS, own=own)
+
+
+def handing_over(
+    triage: Script, billing: Script, looks: Guardrail, *tools: Tool, own: Sequence[Guardrail] = ()
+) -> App:
     """`triage` may hand over to `billing`, who has tools, and a guardrail that looks."""
     return App(
         agents=[
@@ -57,6 +65,7 @@ def handing_over(triage: Script, billing: Script, looks: Guardrail, *tools: Tool
                 models=["scripted:triage"],
                 settings=IMPATIENT,
                 handoffs=[Handoff("billing", when="money questions")],
+                guardrails=own,
             ),
             Agent(
                 name="billing",
@@ -71,6 +80,7 @@ def handing_over(triage: Script, billing: Script, looks: Guardrail, *tools: Tool
     )
 
 
+@pytest.mark.parametrize("own", [[], [POLITE]], ids=["unguarded", "guarded"])
 @pytest.mark.parametrize(
     ("last", "again"),
     [
@@ -79,7 +89,7 @@ def handing_over(triage: Script, billing: Script, looks: Guardrail, *tools: Tool
     ],
 )
 async def test_who_tries_a_run_again_that_was_handed_over_reads_nothing_withheld(
-    runs: Runs, last: Reply, again: dict[str, JsonValue]
+    runs: Runs, last: Reply, again: dict[str, JsonValue], own: list[Guardrail]
 ) -> None:
     """It begins with the agent before the handoff; neither its model nor a query has the words."""
     heard: list[str] = []
@@ -89,7 +99,7 @@ async def test_who_tries_a_run_again_that_was_handed_over_reads_nothing_withheld
         return say("done")
 
     notice = "tries it again" if not again else "takes its turn 4 anew"
-    app = office(first_then([TRANSFER], listen, notice=notice), *GUARDED, last)
+    app = office(first_then([TRANSFER], listen, notice=notice), *GUARDED, last, own=own)
     async with runs.working(app):
         run = await runs.start("triage", "charge order 7")
         await run.result()
@@ -104,8 +114,9 @@ async def test_who_tries_a_run_again_that_was_handed_over_reads_nothing_withheld
     assert "charge order 7" in heard[0]
 
 
+@pytest.mark.parametrize("own", [[], [POLITE]], ids=["unguarded", "guarded"])
 async def test_a_session_that_opens_again_tells_nothing_withheld(
-    runs: Runs, tmp_path: Path
+    runs: Runs, tmp_path: Path, own: list[Guardrail]
 ) -> None:
     """Its agent is the one before the handoff; an answer that was given is told, and read."""
     heard: list[str] = []
@@ -115,7 +126,7 @@ async def test_a_session_that_opens_again_tells_nothing_withheld(
         return TRANSFER if len(heard) == 1 else say("You are welcome.")
 
     talks = Talks(runs, f"file:{tmp_path / 'archive'}")
-    async with talks.working(office(listen, *GUARDED, say("It is charged."))):
+    async with talks.working(office(listen, *GUARDED, say("It is charged."), own=own)):
         talk = talks.talk(agent="triage")
         await talk.exchange("m-1", "charge order 7")
         await talk.close()
@@ -124,7 +135,7 @@ async def test_a_session_that_opens_again_tells_nothing_withheld(
         assert await talk.replayed() == 1
 
     assert "secret" not in told + heard[-1]
-    assert "It is charged." in told
+    assert ("It is charged." in told) is (not own)  # a guarded session tells no words at all
     assert "It is charged." in heard[-1]
 
 

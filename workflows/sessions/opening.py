@@ -9,12 +9,15 @@ from holdfast.contracts.run import AgentSnapshot
 from holdfast.contracts.sessions.archive import LoadedSession, LoadSession
 from holdfast.contracts.sessions.messages import SESSION_WORKFLOW_TYPE, SessionInput
 from holdfast.contracts.state.run import RunState
-from holdfast.run.sessions.opening import reopen_session, start_session
+from holdfast.run.sessions.opening import is_kept_from, reopen_session, start_session
 from holdfast.workflows import failures, options
 from holdfast.workflows.handing_back import once_there_is_room
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.opening import adopt_state, open_agent, require_plain_start
 from holdfast.workflows.run_context import RunContext
+
+KEPT_FROM_FEWER = "kept-from-fewer"
+"""The patch by which words stay withheld where not all look at them now who did."""
 
 
 async def open_session(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
@@ -41,7 +44,11 @@ async def open_session(run: RunContext, arguments: tuple[JsonValue, ...]) -> Non
         # Whoever opens it again need not say so: its agent must be fit for that all the same.
         agent = await open_agent(given.agent, None, regulated=True)
     state = _build_state(given, agent, info)
-    run.state = state if left is None else reopen_session(state, left)
+    if left is None:
+        run.state = state
+        return
+    is_kept = is_kept_from(state, left.state) and workflow.patched(KEPT_FROM_FEWER)
+    run.state = reopen_session(state, left, is_kept=is_kept)
 
 
 async def _load(given: SessionInput) -> LoadedSession:
