@@ -55,8 +55,9 @@ def _list_shorter(turns: tuple[Turn, ...]) -> Iterator[tuple[Turn, ...]]:
 
 def _list_plainer(traits: Traits) -> Iterator[Traits]:
     for field in fields(Traits):
-        if getattr(traits, field.name) != field.default:
-            yield replace(traits, **{field.name: field.default})
+        plainer = replace(traits, **{field.name: field.default})
+        if plainer != traits and (plainer.checks or not plainer.backtracks):
+            yield plainer
 
 
 def _list_simpler(turn: Turn) -> Iterator[Turn]:
