@@ -24,7 +24,7 @@ from holdfast.policy.rules import (
     find_safety_problem,
 )
 from holdfast.policy.standing import takes_less
-from holdfast.tools.egress.allowlists import matches_command, matches_host
+from holdfast.tools.egress.allowlists import host_is_forbidden, matches_command, matches_host
 
 
 class MatchResult(NamedTuple):
@@ -351,9 +351,11 @@ def _commands_fit(rule: PolicyRule, case: CallContext) -> bool:
 def _hosts_fit(rule: PolicyRule, case: CallContext) -> bool:
     if not case.names_host:
         return _is_grant(rule, case)
+    refuses = rule.effect in DENYING_EFFECTS
     if case.origin is None:
-        return rule.effect in DENYING_EFFECTS
-    return matches_host(case.origin, rule.match.hosts)
+        return refuses
+    fits = host_is_forbidden if refuses else matches_host
+    return fits(case.origin, rule.match.hosts)
 
 
 def _is_grant(rule: PolicyRule, case: CallContext) -> bool:

@@ -292,6 +292,29 @@ def test_a_forbidden_host_has_no_other_name(url: JsonValue, rule: str) -> None:
     assert decide(a_call("ask", url=url), ASK, some_facts(), policy).rule == rule
 
 
+@pytest.mark.parametrize("effect", ["forbid", "deny"])
+@pytest.mark.parametrize(
+    ("entry", "url", "rule"),
+    [
+        ("evil.example", "https://evil.example:8443/", "policy:f"),
+        ("'*.example'", "http://evil.example:8443/", "policy:f"),
+        ("'[2606:2800::1]'", "https://[2606:2800::1]:8443/", "policy:f"),
+        ("'*'", "https://evil.example:8443/", "policy:f"),
+        ("evil.example:443", "https://evil.example:8443/", "policy:all"),
+        ("evil.example:8443", "https://evil.example:8443/", "policy:f"),
+        ("evil.example:8443", "https://evil.example/", "policy:all"),
+    ],
+)
+def test_a_forbidden_host_has_no_other_port(effect: str, entry: str, url: str, rule: str) -> None:
+    """Unless one is named, all are meant: else a list of another port would open the host."""
+    policy = a_policy(
+        f"{{id: f, effect: {effect}, match: {{hosts: [{entry}]}}}}",
+        "{id: all, effect: sandbox, match: {tools: [ask], hosts: ['*', '*:8443']}}",
+    )
+
+    assert decide(a_call("ask", url=url), ASK, some_facts(), policy).rule == rule
+
+
 @pytest.mark.parametrize(
     ("host", "rule"),
     [

@@ -1,6 +1,7 @@
 """Whether a command or a host is on a list: the same words for the policy and for the sandbox."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -83,12 +84,19 @@ def matches_host(origin: Origin, entries: Iterable[str]) -> bool:
 
     An entry without a port lists the usual ports 80 and 443.
     """
-    return any(_matches_origin(entry, origin) for entry in map(_parse_entry, entries) if entry)
+    parsed = filter(None, map(_parse_entry, entries))
+    return any(_matches_origin(entry, origin, _DEFAULT_PORTS) for entry in parsed)
+
+
+def host_is_forbidden(origin: Origin, entries: Iterable[str]) -> bool:
+    """Whether a host is on a list that forbids: an entry without a port means all of them."""
+    parsed = filter(None, map(_parse_entry, entries))
+    return any(_matches_origin(entry, origin, {origin.port}) for entry in parsed)
 
 
 class _Entry(NamedTuple):
     host: str
-    ports: frozenset[int]
+    port: int | None
 
 
 _DEFAULT_PORTS = frozenset(DEFAULT_PORTS.values())
@@ -105,13 +113,14 @@ def _parse_entry(entry: str) -> _Entry | None:
             return None
         host = plain
     if not said:
-        return _Entry(host, _DEFAULT_PORTS)
+        return _Entry(host, None)
     port = int(said)
-    return _Entry(host, frozenset({port})) if 0 < port <= 65_535 else None  # noqa: PLR2004 -- the last
+    return _Entry(host, port) if 0 < port <= 65_535 else None  # noqa: PLR2004 -- the last
 
 
-def _matches_origin(entry: _Entry, origin: Origin) -> bool:
-    if origin.port not in entry.ports:
+def _matches_origin(entry: _Entry, origin: Origin, unsaid: AbstractSet[int]) -> bool:
+    """Whether an entry means a host; one without a port means those that are *unsaid*."""
+    if origin.port not in (unsaid if entry.port is None else {entry.port}):
         return False
     if entry.host.startswith("*."):
         # With its dot, so that neither the bare suffix nor a longer name ends with it.
