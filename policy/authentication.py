@@ -35,6 +35,9 @@ MAX_TOKEN_LIFETIME_SECONDS = 600.0
 
 _MAX_NAMES = 500
 
+_EMAIL, _VERIFIED = "email", "email_verified"
+"""Claims of OpenID Connect Core, 5.1: an address, as people enter it, and whether it is so."""
+
 
 class Objection(NamedTuple):
     """Why a message doesn't count, in one word and in one line that says what to do."""
@@ -225,6 +228,11 @@ def _check_sign_in(claims: _Claims, matter: SignedMatter, now: datetime) -> None
 def _build_proof(claims: _Claims, signed: VerifiedToken, now: datetime) -> Proof:
     issuer = signed.trusted.issuer
     subject = _parse_person(signed).subject
+    said = signed.claims.get(_VERIFIED, True)
+    if issuer.subject == _EMAIL and str(said).lower() != "true":
+        raise InvalidToken(
+            f"{quote_short(issuer.issuer)} hasn't verified that {subject!r} is their address"
+        )
     if issuer.issuer == LOCAL_ISSUER and (owners := _find_key_owners(signed)) != {subject}:
         raise InvalidToken(
             f"the key belongs to {', '.join(sorted(map(quote_short, owners)))}, "

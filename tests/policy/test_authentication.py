@@ -193,6 +193,30 @@ def test_the_subject_comes_from_the_configured_claim() -> None:
     assert answer.proof.subject == "dana@example.com"
 
 
+@pytest.mark.parametrize("said", [False, "false", [True], 1])
+def test_an_address_that_its_provider_has_not_verified_names_nobody(said: JsonValue) -> None:
+    """People enter it themselves: whoever wrote somebody else's would approve as that person."""
+    provider = a_provider(IDP["RS256"], subject="email")
+    claims = about_provider(sub="00u1", email="dana@example.com", email_verified=said)
+    answer = checked(IDP["RS256"].token(claims), issuers=(provider,))
+
+    assert isinstance(answer, Objection)
+    assert answer.reason == (
+        f"'{PROVIDER}' hasn't verified that 'dana@example.com' is their address"
+    )
+
+
+@pytest.mark.parametrize(("claim", "said"), [("email", True), ("email", "true"), ("sub", False)])
+def test_an_address_that_is_verified_or_names_nobody_is_no_objection(
+    claim: str, said: JsonValue
+) -> None:
+    """Some providers write it as a text; where another claim names the person it says nothing."""
+    provider = a_provider(IDP["RS256"], subject=claim)
+    claims = about_provider(email="dana@example.com", email_verified=said)
+
+    assert isinstance(checked(IDP["RS256"].token(claims), issuers=(provider,)), VerifiedApprover)
+
+
 def test_keys_that_cannot_be_read_refuse_everything() -> None:
     """Where the keys are out of reach nobody is believed, and the refusal says what is wrong."""
     silent = TrustedIssuer(ISSUERS[1].issuer, (), "it doesn't answer within 3 s")
