@@ -218,16 +218,18 @@ def _without_committed_drafts(
     """
     Leave out drafts that are committed now: they aren't there any more to be taken back.
 
-    Of a commit whose answer was lost nobody knows that, so its draft may be there.
+    Of a commit whose answer was lost nobody knows that, so its draft may be there; and so is what
+    an earlier release had drafted otherwise, which nothing commits.
     """
     committed = {
-        call.call.call_id
+        (call.call.call_id, call.draft.tool)
         for call in calls
         if call.draft is not None and (result := found.get(call.call.call_id)) is not None
         if result.status == "ok"
     }
     for effect in state.effects.done:
-        if effect.part or effect.call is None or effect.call.call_id not in committed:
+        made = effect.call
+        if effect.part or made is None or (made.call_id, effect.tool) not in committed:
             yield effect
 
 

@@ -1,0 +1,59 @@
+"""A draft of another release: no call commits it, and so it stands."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import App, Risk, Tool, tool
+from holdfast.testing import call, say
+from tests.control.guarded import asked_next, decided, on_word
+from tests.control.test_compensation import sketch
+from tests.running import Runs
+from tests.sample import TOOLS, lines, note, scripted
+
+
+@tool(risk=Risk.DRAFT_ONLY)
+async def outline(log: str, text: str) -> str:
+    """Say what the text is about."""
+    note(log, f"outlined {text}")
+    return "made"
+
+
+def release(log: Path, draft: str, answer: str) -> App:
+    """An app whose tool is prepared by this draft."""
+
+    async def publish(log: str, text: str) -> str:
+        """Publish a text where everybody can read it."""
+        note(log, f"published {text}")
+        return "published"
+
+    prepared: Tool = tool(risk=Risk.COMMUNICATION, draft=draft)(publish)
+    watch = on_word("no_bad", "bad", "output", on_trip="block")
+    script = [call("publish", log=str(log), text="x"), say(answer)]
+    return scripted(script, tools=[*TOOLS, prepared, sketch, outline], guardrails=[watch])
+
+
+@pytest.mark.parametrize(
+    ("answer", "told", "undone"), [("fine", ["publish", "sketch"], 0), ("bad", ["publish"], 1)]
+)
+async def test_what_another_release_drafted_stands_beside_the_commit(
+    runs: Runs,
+    tmp_path: Path,
+    answer: str,
+    told: list[str],
+    undone: int,
+) -> None:
+    """It is told, and taken back where the run is blocked."""
+    # GR-13
+    log = tmp_path / "log"
+    async with runs.working(release(log, "sketch", answer)):
+        run = await runs.start("it")
+        (first,) = await run.asked()
+    async with runs.working(release(log, "outline", answer)):
+        await decided(run, first, "approve")
+        await decided(run, await asked_next(run, first), "approve")
+        result = await run.result()
+
+    assert sorted(one.tool for one in result.effects) == told
+    assert lines(log)[:3] == ["sketched x", "outlined x", "published x"]
+    assert lines(log)[3:] == ["unsketched x"] * undone
