@@ -51,7 +51,7 @@ def read_trace(histories: Iterable[WorkflowHistory]) -> Trace:
     """
     Read a run from the histories of its executions, the oldest first.
 
-    Raises ValueError when they hold no start of a run.
+    Raises ValueError when they hold no start of a run, or no server made them.
     """
     reader = TraceReader()
     for history in histories:
@@ -80,7 +80,13 @@ class TraceReader:
         }
 
     def read(self, event: HistoryEvent) -> None:
-        """Take one more event; those that say nothing about the run are skipped."""
+        """
+        Take one more event; those that say nothing about the run are skipped.
+
+        Raises ValueError for one without attributes, which no server sends.
+        """
+        if event.WhichOneof("attributes") is None:
+            raise ValueError(f"event {event.event_id} has a type alone")
         if (read := self._readers.get(event.event_type)) is not None:
             read(event)
 

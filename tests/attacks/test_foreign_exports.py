@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
 from holdfast import HoldfastError, histories
+from holdfast.client.spans import parse_trace
 from holdfast.trace.reader import read_trace
 from tests.histories.stored import history_file, unpack
 
@@ -39,6 +42,24 @@ def test_a_time_that_no_calendar_has(time: dict[str, int]) -> None:
     read = read_trace([history])
 
     assert (read.result, read.requests.keys()) == (known.result, known.requests.keys())
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED,
+        EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT,
+        EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED,
+    ],
+)
+def test_an_event_of_a_type_alone(kind: EventType.ValueType) -> None:
+    """No server sends one; it is refused in words."""
+    ((history,),) = unpack(history_file("approvals").read_bytes())
+    odd = HistoryEvent(event_id=len(history.events) + 1, event_type=kind)
+    foreign = WorkflowHistory(history.workflow_id, [*history.events, odd])
+
+    with pytest.raises(HoldfastError, match=rf"run: event {odd.event_id} has a type alone"):
+        parse_trace("run", [foreign])
 
 
 def _set_times(history: WorkflowHistory, time: dict[str, int]) -> None:
