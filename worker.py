@@ -268,7 +268,8 @@ async def _run_sandbox_worker(
             return
         case "local" | "only":
             pass
-    sandbox = Sandbox(found.home, hidden=found.private_files)
+    archived = () if around.archive is None else (around.archive.folder,)
+    sandbox = Sandbox(found.home, hidden=(*found.private_files, *archived))
     flaw = await _prepare_sandbox(sandbox, app, found)
     rule = _build_policy(app, found, around, has_sandbox=True).authorize
     tools = _build_tools(app, found, around, SandboxExecutor(sandbox, Egress(), flaw), rule)

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import Agent, App
+from holdfast.contracts.calls import ToolSuccess
 from holdfast.settings import Settings
+from holdfast.testing import call, say
 from holdfast.tools.sandbox.sandbox import Sandbox
 from tests.attacks import hostile
 from tests.attacks.outside import nobody
 from tests.builders import admitted, an_invocation
+from tests.running import Runs
 
 LOOKED = """
 import os
@@ -91,3 +95,32 @@ async def test_no_secret_among_the_folders_of_python_is_seen(
     said = await sandbox.run(hostile.run, asked, lambda _: None, nobody, admitted)
 
     assert b"horse" not in said
+
+
+@pytest.mark.usefixtures("sandbox_home")
+async def test_no_archive_among_the_folders_of_python_is_seen(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was said in the sessions of all tenants lies there."""
+    packages = tmp_path / "site-packages"
+    archive = packages / "archive"
+    archive.mkdir(parents=True)
+    (archive / "session.json").write_text("what another tenant said")
+    (archive / "session.json").chmod(0o644)
+    monkeypatch.syspath_prepend(packages)  # pyright: ignore[reportUnknownMemberType] -- pytest doesn't say
+    code = READ.replace("FOLDER", repr(str(packages)))
+    app = App(
+        agents=[
+            Agent(name="it", instructions="Look.", models=["scripted:it"], tools=[hostile.run])
+        ],
+        scripts={"it": [call("run", code=code), say("done")]},
+        archive=f"file:{archive}",
+    )
+
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        [seen] = await run.results()
+
+    assert isinstance(seen, ToolSuccess)
+    assert seen.data == []
