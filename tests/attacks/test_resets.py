@@ -14,6 +14,7 @@ from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guar
 from holdfast.testing import Reply, ScriptTurn, call, say
 from holdfast.tools import submit_plan
 from tests.attacks.test_early_undo import settle
+from tests.attacks.test_repeated_undos import ALLOWED, charge, pay_back
 from tests.control.controlled import replayed
 from tests.control.guarded import on_word
 from tests.memory.runs import MemoryRuns
@@ -175,3 +176,29 @@ async def test_what_was_taken_back_before_a_reset_is_told_by_nobody_as_done(
     assert "nobody knows whether it happened" in results[1].reason
     assert result.effects == ()
     assert result.unresolved[0].summary.endswith(", unless it was taken back")
+
+
+async def test_an_undo_that_may_have_run_before_a_reset_no_model_calls(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """The run is refused it behind the point of the reset: so is the model that goes on there."""
+    # BY-11 GR-13
+    log = str(tmp_path / "log")
+    charging, paying_back = (call(one, log=log, order=2) for one in ("charge", "pay_back"))
+    app = scripted(
+        [charging, say("a rude answer"), paying_back, told],
+        tools=[charge, pay_back],
+        policy=policy(tmp_path, ALLOWED),
+        guardrails=[on_word("polite", "rude", "output")],
+    )
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        events = (await run.handle.fetch_history()).events
+        again = await runs.reset(run, before_the_call(events, "pay_back"))
+        result = await again.result()
+        await replayed(runs, again)
+
+    assert lines(tmp_path / "log") == ["charged 2", "paid back 2"]
+    assert result.answer == "pay_back denied"
+    assert [one.tool for one in result.unresolved] == ["charge", "pay_back"]

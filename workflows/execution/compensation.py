@@ -123,21 +123,20 @@ async def _undo_effect(run: RunContext, index: int, made: tuple[Effect, ...]) ->
         call_id=_call_id(effect, effect.call),
     )
     reverting, call = tool.with_risk(ruling.risk), effect.call
-    doubted = undoing.doubt(state, index)
+    lost = undoing.keep_lost(undoing.doubt(state, index), effect, reverting)
 
     async def attempt() -> ToolResult:
         await wait_for_resume(run)  # each time: a worker was looked for, or it waited too long
         if (stopping := run.state.outside_stop) is not None:
             return tool_results.build_abort(call, stopping.reason)
         # Who ends the run meanwhile leaves it so.
-        _keep_effects(run, undoing.keep_lost(doubted, effect, reverting))
+        _keep_effects(run, lost)
         with run.track_in_flight("undo"), run.track_sent(SentCall(invocation)):
             return await execute_once(reverting, invocation, None, "")
 
     trying = partial(execute_where_found, reverting, invocation, attempt)
     result = await _try_until_begun(tool.name, trying)
     if isinstance(result, NotBegun):
-        _keep_effects(run, doubted)
         return f" ({result.reason}; find out what was taken back before)"
     if result.status != "outcome_unknown":
         _keep_effects(run, state)
