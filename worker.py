@@ -306,6 +306,7 @@ async def _prepare_sandbox(sandbox: Sandbox, app: App, found: settings.Settings)
 def _build_policy(
     app: App, found: settings.Settings, around: Surroundings, *, has_sandbox: bool
 ) -> PolicyActivities:
+    app.policy.require_environment(found.environment)
     here = PolicyEnvironment(app.policy, found.environment, has_sandbox, app.name)
     keys = Keys(app.policy.issuers, app.policy.folder, found.approvers)
     return PolicyActivities(app.registry, here, keys, around.switches)

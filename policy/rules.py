@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.contracts.approvals import Requirement
 from holdfast.contracts.calls import Grant
+from holdfast.contracts.errors import AppError
 from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.tools import Risk
 from holdfast.policy.conditions import Condition, any_of
@@ -152,6 +153,15 @@ class Policy:
     def has_sandbox_rule(self) -> bool:
         """Whether any rule has calls run in the sandbox."""
         return any(rule.effect == "sandbox" for rule in self.rules)
+
+    def require_environment(self, environment: str) -> None:
+        """Raise AppError where rules name environments and a worker is in none: none would fit."""
+        named = sorted({name for rule in self.rules for name in rule.match.environments})
+        if named and not environment:
+            raise AppError(
+                f"rules of the policy are about {', '.join(named)}, and nobody says which "
+                "environment this worker is in: set HOLDFAST_ENVIRONMENT"
+            )
 
     @cached_property
     def forbid_rules(self) -> tuple[PolicyRule, ...]:

@@ -10,6 +10,7 @@ from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import ToolFailure, ToolSuccess
 from holdfast.contracts.control import Triggers
+from holdfast.contracts.errors import AppError
 from holdfast.testing import Script, call, calls
 from tests.histories import activities, names
 from tests.memory.runs import MemoryRuns
@@ -361,3 +362,22 @@ async def test_a_cancelled_run_waits_for_nobody(runs: Runs) -> None:
         status = await run.status()
 
     assert status.waits_for == ()
+
+
+@pytest.mark.parametrize("effect", ["forbid", "approve"])
+async def test_no_worker_decides_by_environments_that_is_in_none(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effect: str
+) -> None:
+    """A variable that was forgotten opens nothing: what is about production would fit nowhere."""
+    live = policy(tmp_path, f"{{id: r, effect: {effect}, match: {{environments: [production]}}}}")
+    app = scripted([call("look", place="attic"), told], policy=live)
+    monkeypatch.delenv("HOLDFAST_ENVIRONMENT", raising=False)
+    with pytest.raises(AppError, match=r"are about production, .* set HOLDFAST_ENVIRONMENT"):
+        async with runs.working(app):
+            pass
+
+    monkeypatch.setenv("HOLDFAST_ENVIRONMENT", "staging")
+    async with runs.working(app):
+        result = await (await runs.start("it")).result()
+
+    assert result.status == "completed"
