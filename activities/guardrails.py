@@ -13,6 +13,7 @@ from temporalio.exceptions import ApplicationError
 
 from holdfast.activities.callers import build_hand_back, require_app, require_run_caller
 from holdfast.activities.heartbeats import Heartbeater, time_limit
+from holdfast.activities.secret_filter import clear_spans
 from holdfast.contracts import bounds
 from holdfast.contracts.base import digest
 from holdfast.contracts.bounds import MAX_CONSTRAINT_CHARS, MAX_VERDICT_REASON_CHARS
@@ -90,7 +91,8 @@ class GuardrailActivities:
                 )
             async with Heartbeater(), time_limit(late):
                 found = await self._look(looking, asked, context)
-        answer = GuardrailVerdicts(verdicts=_fit_into_payload(found), spans=spans.kept)
+        told = await clear_spans(asked.run_id, spans.kept, self._redactor)
+        answer = GuardrailVerdicts(verdicts=_fit_into_payload(found), spans=told)
         if (has := bounds.size(answer)) > bounds.MAX_PAYLOAD_BYTES:
             why = f"{len(found):,} verdicts have {has:,} bytes: too many to be sent at once"
             raise ApplicationError(why, type=PayloadTooLarge.__name__, non_retryable=True)

@@ -1,5 +1,6 @@
 """What a tool says is cleared of secrets before anything of it is cut, kept or refused."""
 
+import asyncio
 import builtins
 import contextlib
 from collections.abc import Callable
@@ -14,11 +15,12 @@ from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.activities.redaction import MAX_INLINE_WORDS, is_cancellation
 from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import (
+    CLEARING_TIMEOUT,
     MAX_FAILURE_BYTES,
     MAX_NEXT_ACTIONS,
     MAX_TOOL_REASON_CHARS,
 )
-from holdfast.contracts.calls import ToolSuccess
+from holdfast.contracts.calls import CustomSpan, ToolSuccess
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
 from holdfast.tools.context import as_report
 from holdfast.tools.large_json import READERS, is_readable_json, look_through
@@ -57,6 +59,12 @@ class SecretFilter:
     def redact_report(self, progress: JsonValue) -> Callable[[], JsonValue]:
         """Take note of a report as it is now, and return what makes of it what may be told."""
         return partial(self._filter_report, as_report(progress))
+
+    async def redact_spans(
+        self, run_id: str, spans: tuple[CustomSpan, ...]
+    ) -> tuple[CustomSpan, ...]:
+        """Return what a call said of its own work without secrets, as its reports are told."""
+        return await clear_spans(run_id, spans, self._redactor)
 
     async def redact_refusal(
         self, run_id: str, error: ToolError, *, by_tool: bool = True
@@ -138,3 +146,31 @@ class SecretFilter:
         with contextlib.suppress(TooManyPieces):
             return self._redactor.json(withhold_values(content) if self._withholds else content)
         return None
+
+
+async def clear_spans(
+    run_id: str, spans: tuple[CustomSpan, ...], redactor: Redactor
+) -> tuple[CustomSpan, ...]:
+    """
+    Return spans of a run without secrets and what looks like one, as people read them.
+
+    What they are of is done: where their words are many, and have no turn, they are left out.
+    """
+    clear = partial(_clear_spans, spans, redactor)
+    if sum(len(one.model_dump_json()) for one in spans) <= MAX_INLINE_WORDS:
+        return clear()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
+            return await READERS.run(run_id, clear)
+    return ()
+
+
+def _clear_spans(spans: tuple[CustomSpan, ...], redactor: Redactor) -> tuple[CustomSpan, ...]:
+    return tuple(_clear_span(one, redactor) for one in spans)
+
+
+def _clear_span(span: CustomSpan, redactor: Redactor) -> CustomSpan:
+    said: dict[str, JsonValue] = {}
+    with contextlib.suppress(TooManyPieces):
+        said = from_json(redactor.json(to_json(span.data)))
+    return span.copy_with({"name": redactor.text(span.name), "data": said})

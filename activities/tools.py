@@ -124,7 +124,8 @@ class ToolActivities:
             admit = partial(self._admit, tool, invocation, heartbeater, monotonic())
             result = await self._result(tool, invocation, hear, secret_filter, admit)
             RESULT_ROOM.free()  # what goes on is small, and may wait
-            return result.with_(spans=spans.kept) if spans.kept else result
+            told = await secret_filter.redact_spans(invocation.run_id, spans.kept)
+            return result.with_(spans=told) if told else result
 
     async def _check_basis(self, tool: Tool, invocation: ToolInvocation) -> ToolFailure | None:
         """

@@ -8,7 +8,14 @@ import pytest
 from holdfast import Agent, App, Risk, ToolContext, ToolError, tool
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.calls import CustomSpan
-from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
+from holdfast.guardrails import (
+    Guardrail,
+    GuardrailContext,
+    GuardrailResult,
+    Subject,
+    guardrail,
+    passed,
+)
 from holdfast.testing import call, calls, say
 from holdfast.tools.context import MAX_SPAN_DATA_BYTES
 from holdfast.trace.entries import Timed
@@ -21,6 +28,9 @@ from tests.running import Run, Runs
 
 SECRET = "the-token-of-the-bank"
 
+BOOKS = "postgres://books:pw-of-nobody@db/ "
+"""What looks like a password, and is no secret that the worker knows."""
+
 
 @tool(risk=Risk.READ_ONLY)
 async def read_pages(ctx: ToolContext) -> int:
@@ -32,6 +42,15 @@ async def read_pages(ctx: ToolContext) -> int:
     with ctx.span("sign in", token=ctx.secret("bank")):
         pass
     return 2
+
+
+@tool(risk=Risk.READ_ONLY)
+async def open_books(ctx: ToolContext, times: int) -> int:
+    """Open the books, and say where they lie."""
+    for _ in range(times):
+        with ctx.span("open postgres://books:pw-of-nobody@db/", at={"dsn": BOOKS * 8}):
+            pass
+    return times
 
 
 @tool(risk=Risk.READ_ONLY)
@@ -65,6 +84,13 @@ async def polite(subject: Subject, ctx: GuardrailContext) -> GuardrailResult:
         return passed()
 
 
+@guardrail(layer="input")
+async def frank(_: Subject, ctx: GuardrailContext) -> GuardrailResult:
+    """Look something up, and say where."""
+    with ctx.span("open to look", at=BOOKS):
+        return passed()
+
+
 async def tree_of(run: Run) -> SpanTree:
     return span_tree(read_trace([await run.handle.fetch_history()]))
 
@@ -73,13 +99,13 @@ def custom(tree: SpanTree) -> list[Span]:
     return [span for span in tree.spans if span.type == "custom"]
 
 
-def an_app(*tools: object, script: list[object]) -> App:
+def an_app(*tools: object, script: list[object], looks: Guardrail = polite) -> App:
     agent = Agent(
         name="it",
         instructions="Work.",
         models=["scripted:it"],
         tools=tools,  # pyright: ignore[reportArgumentType] -- each is one
-        guardrails=[polite],
+        guardrails=[looks],
     )
     return App(agents=[agent], scripts={"it": script})  # pyright: ignore[reportArgumentType] -- so is it
 
@@ -142,6 +168,22 @@ async def test_neither_the_run_nor_its_model_carries_them(runs: Runs) -> None:
         said = await run.query("transcript", object, {"offset": 0, "limit": 10})
 
     assert "page 7" not in json.dumps(said)
+
+
+@pytest.mark.parametrize("times", [1, 40])
+async def test_what_looks_like_a_credential_stands_in_no_span(runs: Runs, times: int) -> None:
+    """Nor in one of a guardrail; what the worker doesn't know is found by its shape."""
+    script: list[object] = [call("open_books", times=times), say("done")]
+    app = an_app(open_books, script=script, looks=frank)
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        names = [span.name for span in custom(await tree_of(run))]
+    history = (await run.handle.fetch_history()).events
+
+    assert names.count("open to look") == 1
+    assert names.count("open postgres://books:[redacted: password]@db/") == times
+    assert not any(b"pw-of-nobody" in event.SerializeToString() for event in history)
 
 
 async def test_who_makes_secrets_tells_nothing(runs: Runs) -> None:
