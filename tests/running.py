@@ -297,12 +297,16 @@ class Runs:
     async def stories(self, run: AnyRun) -> tuple[Story, ...]:
         return await self.histories(run)
 
-    async def reset(self, run: Run, event: int) -> Run:
-        """Have the server begin the workflow again behind an event, with the signals that came."""
+    async def reset(self, run: Run, event: int, execution: str = "") -> Run:
+        """
+        Have the server begin the workflow again behind an event, with the signals that came.
+
+        It is one of its latest execution, unless another is named.
+        """
         answer = await self.client.workflow_service.reset_workflow_execution(
             ResetWorkflowExecutionRequest(
                 namespace=self.client.namespace,
-                workflow_execution=WorkflowExecution(workflow_id=run.handle.id),
+                workflow_execution=WorkflowExecution(workflow_id=run.handle.id, run_id=execution),
                 reason="a test",
                 workflow_task_finish_event_id=event,
                 request_id=uuid4().hex,

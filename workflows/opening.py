@@ -17,11 +17,14 @@ from holdfast.contracts.switches import SWITCHES
 from holdfast.run import gates, tool_calls, turns
 from holdfast.run.earlier import recorded_results, retries
 from holdfast.run.limits import regulation
-from holdfast.workflows import failures, options
+from holdfast.workflows import failures, options, resets
 from holdfast.workflows.execution.search_attributes import APP
 from holdfast.workflows.handing_back import UNTIL_FOUND, on_capable_worker, once_there_is_room
 from holdfast.workflows.inbound import messages
 from holdfast.workflows.run_context import RunContext
+
+NOTICED_LATE = "noticed-late"
+"""The patch by which a reset is noticed that the execution before this one had no time to."""
 
 _APP_NAME = TypeAdapter[str](Annotated[str, Field(min_length=1, max_length=100)])
 
@@ -31,7 +34,7 @@ async def open_run(run: RunContext, arguments: tuple[JsonValue, ...]) -> None:
     info = workflow.info()
     require_plain_start(info, WORKFLOW_TYPE)
     if info.continued_run_id is not None:
-        run.state = adopt_state(messages.read_run_state(arguments, WORKFLOW_TYPE), info)
+        await adopt_state(run, messages.read_run_state(arguments, WORKFLOW_TYPE), info)
         return
     try:
         given = messages.read_run_input(arguments, has_parent=info.parent is not None)
@@ -169,10 +172,17 @@ def _build_state(given: RunInput, agent: AgentSnapshot, info: workflow.Info) -> 
     )
 
 
-def adopt_state(state: RunState, info: workflow.Info) -> RunState:
-    """Take the state of this run's execution before; that of another run has its approvals."""
+async def adopt_state(run: RunContext, state: RunState, info: workflow.Info) -> None:
+    """
+    Take the state of this run's execution before; that of another run has its approvals.
+
+    One that was reset, and decided nothing since, has yet to notice it: it counts by another one.
+    """
     if state.first_execution_run_id != info.first_execution_run_id:
         raise InvalidInput(f"{info.workflow_type} can't go on from the state of another run")
     # Stays the same in a reset, as all that is replayed must.
-    state = state.with_(execution=info.original_execution_run_id)
-    return gates.invalidate_call_checks(tool_calls.invalidate(state, in_turn=False))
+    execution = info.original_execution_run_id
+    if state.execution == info.continued_run_id or not workflow.patched(NOTICED_LATE):
+        state = state.with_(execution=execution)
+    run.state = gates.invalidate_call_checks(tool_calls.invalidate(state, in_turn=False))
+    await resets.handle_reset(run, execution)

@@ -114,6 +114,29 @@ async def test_a_reset_run_that_plans_first_plans_anew(runs: Runs, tmp_path: Pat
     assert lines(log) == before != []
 
 
+async def test_a_reset_is_noticed_by_the_next_execution(runs: Runs, tmp_path: Path) -> None:
+    """Reset to where it was about to go on in that, the one before has nothing more to decide."""
+    # BY-18
+    log = tmp_path / "log"
+    plan = call("submit_plan", goal="write", steps=["write it"], tools=["write"])
+    script = [plan, call("write", log=str(log), text="x"), told]
+    tools = [*TOOLS, submit_plan]
+    async with runs.working(scripted(script, tools=tools, max_history_events=1)):
+        run = await runs.start("it", mode="plan")
+        await run.approve((await run.asked_for_approval()).request_id)
+        first = await run.result()
+        before = lines(log)
+        execution = run.handle.first_execution_run_id or ""
+        planned = runs.client.get_workflow_handle(run.handle.id, run_id=execution)
+        events = (await planned.fetch_history()).events
+        again = await runs.reset(run, task_before(events, len(events)), execution)
+        second = await again.result()
+        await replayed(runs, again)
+
+    assert (first.answer, second.answer) == ("write ok", "write denied")
+    assert lines(log) == before != []
+
+
 async def test_a_later_execution_goes_on(memory_runs: MemoryRuns, tmp_path: Path) -> None:
     """Going on in a new execution is no reset: what waits there is approved once."""
     log = tmp_path / "log"

@@ -26,7 +26,7 @@ async def open_session(run: RunContext, arguments: tuple[JsonValue, ...]) -> Non
     require_plain_start(info, SESSION_WORKFLOW_TYPE)
     if info.continued_run_id is not None:
         state = messages.read_run_state(arguments, SESSION_WORKFLOW_TYPE)
-        run.state = adopt_state(state, info)
+        await adopt_state(run, state, info)
         return
     try:
         given = messages.read_session_input(arguments)
