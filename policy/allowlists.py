@@ -1,6 +1,6 @@
 """What of commands and requests is forbidden by a list, and what is risky on any list."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from holdfast.contracts.patterns import Pattern
@@ -52,9 +52,13 @@ _EDITS_IN_PLACE = Pattern(r"(?s)-[nrEsuz]*i.*")
 
 
 def command_is_forbidden(command: tuple[str, ...], entries: tuple[str, ...]) -> bool:
-    """Whether a command is on a list that forbids, under whatever path its program is called."""
-    return matches_command(command, entries) or matches_command(
-        (_program(command), *command[1:]), entries
+    """
+    Whether a command is on a list that forbids: of its program the name counts, and no path.
+
+    One has many paths, and is found by its name where the system looks for programs.
+    """
+    return matches_command(
+        _name_program(command), (" ".join(_name_program(entry.split())) for entry in entries)
     )
 
 
@@ -134,7 +138,11 @@ def _runs_text(word: str, letters: str) -> bool:
     return word.startswith("-") and any(letter in word for letter in letters)
 
 
-def _program(command: tuple[str, ...]) -> str:
+def _name_program(command: Sequence[str]) -> list[str]:
+    return [_program(command), *command[1:]]
+
+
+def _program(command: Sequence[str]) -> str:
     return PurePosixPath(command[0]).name
 
 
