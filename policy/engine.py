@@ -122,6 +122,10 @@ def deny_unresolved_repeat(case: CallContext, _policy: Policy) -> Decision | Non
     )
 
 
+_GO_ON = "go on: it is done"
+_NOT_COMMITTED = "go on without it: its draft is there alone, and was never committed"
+
+
 def deny_doing_again(case: CallContext, _policy: Policy) -> Decision | None:
     """What another part of the same work, or an approach given up, has done isn't done again."""
     if not case.facts.done or case.effect not in case.facts.done:
@@ -130,7 +134,7 @@ def deny_doing_again(case: CallContext, _policy: Policy) -> Decision | None:
         rule="done-already",
         reason="it is done already: another part of this work made the same call, an earlier "
         "approach that couldn't take it back, or their run to take something back",
-        next_valid_actions=("go on: it is done", TELL_USER),
+        next_valid_actions=(_GO_ON, TELL_USER),
         type="non_idempotent_retry_blocked",
     )
 
@@ -220,7 +224,10 @@ def deny_draft(case: CallContext, policy: Policy) -> Deny | None:
         return _deny_draft(draft, "invalid-arguments", variant.flaw)
     for rule in FORBIDDING_RULES:
         if isinstance(denial := rule(draft, policy), Deny):
-            return denial.with_(reason=_name_draft(draft, denial.reason))
+            said = denial.next_valid_actions
+            actions = tuple(_NOT_COMMITTED if one == _GO_ON else one for one in said)
+            reason = _name_draft(draft, denial.reason)
+            return denial.with_(reason=reason, next_valid_actions=actions)
     own = find_permission(draft, policy)
     unlisted = refuse(draft, policy, own) or deny_without_list_entry(draft, policy, own)
     if (draft.names_command or draft.names_host) and unlisted is not None:

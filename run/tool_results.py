@@ -224,6 +224,7 @@ def _without_committed_drafts(
     committed = {
         (call.call.call_id, call.draft.tool)
         for call in calls
+        if call.drafting is None
         if call.draft is not None and (result := found.get(call.call.call_id)) is not None
         if result.status == "ok"
     }

@@ -3,6 +3,8 @@
 from holdfast.contracts.calls import ToolResult, ToolSuccess
 from holdfast.contracts.decisions import Decided
 from holdfast.contracts.state.calls import CallState
+from holdfast.contracts.state.run import RunState
+from holdfast.run import tool_results
 
 
 def is_draft(call: CallState) -> bool:
@@ -26,3 +28,23 @@ def find_draft_result(call: CallState) -> ToolResult | None:
     return ToolSuccess(
         call_id=draft.call_id, name=draft.tool, summary=draft.summary, data=draft.data
     )
+
+
+def take_made(state: RunState) -> RunState:
+    """
+    Answer calls that are only drafted with the draft that was made for them: none is made twice.
+
+    People were to decide about it, and by now nobody is: a rule that had them asked has ended.
+    """
+    calls = tuple(map(_take_made, state.calls))
+    return state if calls == state.calls else state.with_(calls=calls)
+
+
+def _take_made(call: CallState) -> CallState:
+    drafting, draft = call.drafting, call.draft
+    if drafting is None or draft is None or call.result is not None:
+        return call
+    if (drafting.draft, drafting.then) != (draft.tool, "result"):
+        return call
+    made = tool_results.build_draft_result(call.call, draft.draft_id, draft.summary, draft.data)
+    return call.with_(result=made)

@@ -56,6 +56,19 @@ def test_a_draft_is_ruled_on_before_it_is_made(effect: str, rule: str) -> None:
     assert decision.rule == rule
 
 
+def test_a_draft_that_is_there_is_not_told_as_what_it_was_made_for() -> None:
+    """It was made before, and nobody approved it: what it was to become was never done."""
+    # PF-13 BY-11
+    post = a_contract("post", risk=Risk.COMMUNICATION, draft="draft_post")
+    draft = a_contract("draft_post", risk=Risk.DRAFT_ONLY, undo="shred")
+    facts = some_facts(variant=DraftVariant(draft, {}, "drafted"), done=("drafted",))
+    decision = decide(a_call("post"), post, facts)
+
+    assert isinstance(decision, Deny)
+    assert decision.rule == "done-already"
+    assert "never committed" in decision.next_valid_actions[0]
+
+
 @pytest.mark.parametrize("behind", ["", "approve", "ask", "draft", "deny"])
 @pytest.mark.parametrize("unsure", ['when: "args.size > 3"', "authority: autumn"])
 def test_no_draft_leaves_the_sandbox_behind_a_rule_in_doubt(unsure: str, behind: str) -> None:

@@ -28,7 +28,7 @@ from holdfast.run import (
 )
 from holdfast.run.disagreements import NotBegun
 from holdfast.run.limits import plans
-from holdfast.run.step import claims, goals
+from holdfast.run.step import claims, drafts, goals
 from holdfast.run.step.kinds import (
     Authorize,
     AwaitMessage,
@@ -55,6 +55,7 @@ from holdfast.workflows.delegation.handoffs import commit_handoff
 from holdfast.workflows.delegation.subagents import run_beside
 from holdfast.workflows.execution.background import begin_beside
 from holdfast.workflows.execution.patches import (
+    DRAFTED_ONCE,
     DRAFTS_RELEASE_NOTHING,
     HURRIED_COUNTS,
     JUDGES_LATER,
@@ -247,9 +248,9 @@ class StepLoop:
         if self._run.state.planning and not asked.planning:
             return  # it was decided by a plan of before the reset: the next round decides anew
         now = workflow.now()
-        self._run.state = turns.close_turn_if_complete(
-            tool_calls.after_rulings(self._run.state, answer, now), now
-        )
+        ruled = tool_calls.after_rulings(self._run.state, answer, now)
+        ruled = choose_state(DRAFTED_ONCE, drafts.take_made(ruled), ruled)
+        self._run.state = turns.close_turn_if_complete(ruled, now)
         await self._record_rulings(answer.rulings)
 
     async def _record_rulings(self, rulings: tuple[Ruling, ...]) -> None:

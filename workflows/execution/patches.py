@@ -21,6 +21,9 @@ KNOWN_AS_DECIDED = "known-as-decided"
 DRAFTS_RELEASE_NOTHING = "drafts-release-nothing"
 """The patch by which a draft uses no review of a domain up."""
 
+DRAFTED_ONCE = "drafted-once"
+"""The patch by which a call that is only drafted is answered with the draft that is there."""
+
 RULED_IN_TURN = "ruled-in-turn"
 """The patch by which each of many allowed calls is decided anew when it is the next to run."""
 
