@@ -21,7 +21,7 @@ from holdfast.contracts.signals import SignedSignal
 from holdfast.contracts.tools import Risk
 from holdfast.policy.rules import Effect
 from holdfast.policy.trust import Issuer
-from holdfast.tools.egress.allowlists import is_command_entry, is_host_entry
+from holdfast.tools.egress.allowlists import ANY, is_command_entry, is_host_entry
 
 Entry = TypeVar("Entry")
 
@@ -77,6 +77,12 @@ def _check_host(entry: str) -> str:
     return entry
 
 
+def _check_exact(name: str) -> str:
+    if ANY in name:
+        raise ValueError("names are exact, and none has a star: name each, or leave the list out")
+    return name
+
+
 def _require_entries(given: tuple[Entry, ...]) -> tuple[Entry, ...]:
     if not given:
         raise ValueError("an empty list names nothing: name something, or leave it out")
@@ -91,6 +97,8 @@ Given: TypeAlias = Annotated[tuple[Entry, ...], AfterValidator(_require_entries)
 """An empty list would mean any, where a template had nothing to name."""
 
 Names: TypeAlias = Given[Name]
+ExactNames: TypeAlias = Given[Annotated[Name, AfterValidator(_check_exact)]]
+"""A star would fit nothing, so that what forbids by it would forbid nothing."""
 
 
 class _Entry(Inbound):
@@ -109,13 +117,13 @@ class _Entry(Inbound):
 class MatchEntry(_Entry):
     """What a call must be for a rule to fit."""
 
-    tools: Names = ()
+    tools: ExactNames = ()
     risks: Given[Risk] = ()
-    agents: Names = ()
-    receivers: Names = ()
-    tenants: Names = ()
-    actors: Names = ()
-    environments: Names = ()
+    agents: ExactNames = ()
+    receivers: ExactNames = ()
+    tenants: ExactNames = ()
+    actors: ExactNames = ()
+    environments: ExactNames = ()
     commands: Given[Annotated[Name, AfterValidator(_check_command)]] = ()
     hosts: Given[Annotated[Name, AfterValidator(_check_host)]] = ()
 

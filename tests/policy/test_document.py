@@ -171,6 +171,21 @@ def test_a_file_that_cant_be_is_refused_with_the_line(text: str, flaw: str) -> N
 
 
 @pytest.mark.parametrize(
+    "field", ["tools", "agents", "receivers", "tenants", "actors", "environments"]
+)
+def test_no_star_stands_for_names(field: str) -> None:
+    """It is no pattern here, as it is for hosts: what forbids by one would forbid nothing."""
+    (line,) = flaws(
+        f"version: 1\nrules:\n  - {{id: r, effect: forbid, match: {{{field}: [x, 'delete_*']}}}}"
+    )
+
+    assert line == (
+        f"p.yaml:3: rules[0].match.{field}[1]: names are exact, and none has a star: "
+        "name each, or leave the list out"
+    )
+
+
+@pytest.mark.parametrize(
     ("rule", "flaw"),
     [
         ("{effect: deny}", "id: it is missing"),
