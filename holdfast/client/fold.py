@@ -108,6 +108,8 @@ class EventFold:
         yield from self._tell_suspension()
         if self._run.ended is not None and not self._over:
             self._over = True
+            for asked in self._waiting.values():  # nothing else closes those of a cancelled run
+                yield entry_events.tell_closing(self._run, asked, "withdrawn")
             yield from self._tell_end()
 
     def _tell_start(self) -> Iterator[Told]:

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import Agent, App, HoldfastError, Tiers
 from holdfast.client import Holdfast, Run, RunEvent
+from holdfast.client.event_data import RequestDone
 from holdfast.testing import Script, call, say
 from tests.holdfast.test_events import by_run
 from tests.running import Runs
@@ -57,6 +58,27 @@ async def read_until(
 
 def is_asked(event: RunEvent) -> bool:
     return event.type == "request.opened"
+
+
+@pytest.mark.parametrize("how", ["cancel", "terminate", "stop"])
+async def test_no_request_waits_for_a_run_that_is_over(runs: Runs, how: str) -> None:
+    """However it ends; who keeps an inbox by the events keeps none of its requests."""
+    async with runs.working(APP):
+        started = await runs.start("sender")
+        run = Run(runs.client, started.handle.id)
+        await read_until(run, is_asked)
+        match how:
+            case "cancel":
+                await started.handle.cancel()
+            case "terminate":
+                await started.handle.terminate()
+            case _:
+                await run.stop(reason="enough", by="dana")
+        told = await read(run)
+
+    closed = [one.data for one in told if isinstance(one.data, RequestDone)]
+    assert [one.outcome for one in closed] == ["withdrawn"]
+    assert told[-1].type == "run.completed"
 
 
 async def test_a_reader_that_comes_back_misses_nothing(runs: Runs) -> None:
