@@ -20,8 +20,9 @@ from holdfast.contracts.bounds import (
     MAX_NEXT_ACTIONS,
     MAX_TOOL_REASON_CHARS,
 )
-from holdfast.contracts.calls import CustomSpan, ToolSuccess
+from holdfast.contracts.calls import MAX_SPAN_NAME_CHARS, CustomSpan, ToolSuccess
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
+from holdfast.contracts.texts import clip_chars
 from holdfast.tools.context import as_report
 from holdfast.tools.large_json import READERS, is_readable_json, look_through
 from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values
@@ -154,7 +155,8 @@ async def clear_spans(
     """
     Return spans of a run without secrets and what looks like one, as people read them.
 
-    What they are of is done: where their words are many, and have no turn, they are left out.
+    What they are of is done: where their words are many, and have no turn, they are left out. So
+    is the end of a name that has become longer by that, as no result with it could be read.
     """
     clear = partial(_clear_spans, spans, redactor)
     if sum(len(one.model_dump_json()) for one in spans) <= MAX_INLINE_WORDS:
@@ -173,4 +175,5 @@ def _clear_span(span: CustomSpan, redactor: Redactor) -> CustomSpan:
     said: dict[str, JsonValue] = {}
     with contextlib.suppress(TooManyPieces):
         said = from_json(redactor.json(to_json(span.data)))
-    return span.copy_with({"name": redactor.text(span.name), "data": said})
+    name = clip_chars(redactor.text(span.name), MAX_SPAN_NAME_CHARS)
+    return span.copy_with({"name": name, "data": said})

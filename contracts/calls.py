@@ -249,6 +249,9 @@ SpanTime: TypeAlias = Annotated[datetime, AfterValidator(_require_zone)]
 MAX_CUSTOM_SPANS = 50
 """Spans that one call, or one look of guardrails, may leave; later ones are left out."""
 
+MAX_SPAN_NAME_CHARS = 100
+"""Of the name of a span, and of the exception that ended it."""
+
 
 class CustomSpan(Contract):
     """
@@ -257,11 +260,13 @@ class CustomSpan(Contract):
     `error` is the name of the exception that ended it. `guardrail` is whose it is, if it is one's.
     """
 
-    name: Annotated[str, Field(max_length=100)]
+    name: Annotated[str, Field(max_length=MAX_SPAN_NAME_CHARS)]
     started_at: SpanTime
     ended_at: SpanTime
     data: JsonObject = Field(default_factory=dict, exclude_if=not_)
-    error: Annotated[str, Field(max_length=100)] = Field(default="", exclude_if=not_)
+    error: Annotated[str, Field(max_length=MAX_SPAN_NAME_CHARS)] = Field(
+        default="", exclude_if=not_
+    )
     guardrail: str = Field(default="", exclude_if=not_)
 
     def with_guardrail(self, guardrail: str) -> Self:

@@ -12,7 +12,12 @@ from pydantic_core import from_json, to_json
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.bounds import MAX_JSON_DEPTH, MAX_PROGRESS_BYTES
-from holdfast.contracts.calls import MAX_CUSTOM_SPANS, CustomSpan, ToolInvocation
+from holdfast.contracts.calls import (
+    MAX_CUSTOM_SPANS,
+    MAX_SPAN_NAME_CHARS,
+    CustomSpan,
+    ToolInvocation,
+)
 from holdfast.contracts.errors import HoldfastError
 from holdfast.contracts.texts import clip_chars
 from holdfast.tools.egress.exchange import HttpAnswer, HttpRequest, request
@@ -25,7 +30,6 @@ _UNREADABLE = (
 MAX_SPAN_DATA_BYTES = 500
 """Bytes of JSON that a span may say of what was done."""
 
-_MAX_SPAN_NAME_CHARS = 100
 _SPAN = "holdfast.span"
 """What a report has that is a span: tools tell their worker nothing else meanwhile."""
 
@@ -152,7 +156,7 @@ class SpanTimer:
     def __init__(
         self, name: str, data: Mapping[str, JsonValue], keep: Callable[[CustomSpan], None]
     ) -> None:
-        self._name = clip_chars(name, _MAX_SPAN_NAME_CHARS)
+        self._name = clip_chars(name, MAX_SPAN_NAME_CHARS)
         self._data = _fit_data(data)
         self._keep = keep
         self._began = datetime.now(UTC)
@@ -172,7 +176,7 @@ class SpanTimer:
                 started_at=self._began,
                 ended_at=max(self._began, datetime.now(UTC)),
                 data=self._data,
-                error=clip_chars(kind.__name__, _MAX_SPAN_NAME_CHARS) if kind else "",
+                error=clip_chars(kind.__name__, MAX_SPAN_NAME_CHARS) if kind else "",
             )
         )
 

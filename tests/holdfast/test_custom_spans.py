@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import Agent, App, Risk, ToolContext, ToolError, tool
 from holdfast.contracts.base import JsonObject
-from holdfast.contracts.calls import CustomSpan
+from holdfast.contracts.calls import MAX_SPAN_NAME_CHARS, CustomSpan
 from holdfast.guardrails import (
     Guardrail,
     GuardrailContext,
@@ -51,6 +51,13 @@ async def open_books(ctx: ToolContext, times: int) -> int:
         with ctx.span("open postgres://books:pw-of-nobody@db/", at={"dsn": BOOKS * 8}):
             pass
     return times
+
+
+@tool(risk=Risk.READ_ONLY)
+async def copy_books(ctx: ToolContext) -> int:
+    """Copy many books, and name them all."""
+    with ctx.span("copy " + "a://b:c@c " * 20):
+        return 20
 
 
 @tool(risk=Risk.READ_ONLY)
@@ -184,6 +191,20 @@ async def test_what_looks_like_a_credential_stands_in_no_span(runs: Runs, times:
     assert names.count("open to look") == 1
     assert names.count("open postgres://books:[redacted: password]@db/") == times
     assert not any(b"pw-of-nobody" in event.SerializeToString() for event in history)
+
+
+async def test_a_name_that_is_longer_without_its_credential_costs_no_result(runs: Runs) -> None:
+    """What is in its place may be longer than a name may be: the call was done all the same."""
+    app = an_app(copy_books, script=[call("copy_books"), say("done")])
+    async with runs.working(app):
+        run = await runs.start("it")
+        await run.result()
+        (copied,) = await run.results()
+        names = [span.name for span in custom(await tree_of(run))]
+
+    assert copied.status == "ok"
+    (name,) = (one for one in names if one.startswith("copy a://b:[redacted: password]@c "))
+    assert len(name) == MAX_SPAN_NAME_CHARS
 
 
 async def test_who_makes_secrets_tells_nothing(runs: Runs) -> None:
