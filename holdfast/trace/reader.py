@@ -83,12 +83,14 @@ class TraceReader:
         """
         Take one more event; those that say nothing about the run are skipped.
 
-        Raises ValueError for one without attributes, which no server sends.
+        Of what a later server tells only the type is known. Raises ValueError for one that says
+        something about the run and has no attributes, which no server sends.
         """
+        if (read := self._readers.get(event.event_type)) is None:
+            return
         if event.WhichOneof("attributes") is None:
             raise ValueError(f"event {event.event_id} has a type alone")
-        if (read := self._readers.get(event.event_type)) is not None:
-            read(event)
+        read(event)
 
     @property
     def trace(self) -> TraceBuilder:

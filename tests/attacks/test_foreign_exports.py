@@ -13,6 +13,8 @@ from holdfast.client.spans import parse_trace
 from holdfast.trace.reader import read_trace
 from tests.histories.stored import history_file, unpack
 
+LATER = EventType.ValueType(9_999)
+
 
 def test_an_export_of_nothing(tmp_path: Path) -> None:
     """A run has been executed, or there is none."""
@@ -60,6 +62,15 @@ def test_an_event_of_a_type_alone(kind: EventType.ValueType) -> None:
 
     with pytest.raises(HoldfastError, match=rf"run: event {odd.event_id} has a type alone"):
         parse_trace("run", [foreign])
+
+
+def test_an_event_of_a_later_server() -> None:
+    """What it says is unknown here, and nothing about the run: the rest is read."""
+    ((history,),) = unpack(history_file("approvals").read_bytes())
+    later = HistoryEvent(event_id=len(history.events) + 1, event_type=LATER)
+    newer = WorkflowHistory(history.workflow_id, [*history.events, later])
+
+    assert read_trace([newer]).result == read_trace([history]).result
 
 
 def _set_times(history: WorkflowHistory, time: dict[str, int]) -> None:
