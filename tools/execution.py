@@ -9,6 +9,7 @@ import sysconfig
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from importlib.machinery import all_suffixes
 from pathlib import Path
@@ -110,13 +111,22 @@ class OwnFile:
         return self._known
 
 
+MAX_QUICK_PROCESSES = 100
+"""
+Processes of synchronous tools that are local, as many as those of all others can be.
+
+Of them nobody else limits the number: their runs have a place for each.
+"""
+
+
 class WorkerExecutor:
     """
     The worker itself, and processes forked from it: no place for what needs the sandbox.
 
     *own* are files and folders that the worker itself goes by: no path of a call leads there. Nor
     does one lead a call that changes something to what counts from the next start on, the *policy*
-    and code. Where nobody can say that within so many seconds of *patience*, none begins.
+    and code. Where nobody can say that within so many seconds of *patience*, none begins. Of
+    processes for *quick* tools there are so many at once.
     """
 
     def __init__(
@@ -126,6 +136,7 @@ class WorkerExecutor:
         own: Sequence[Path] = (),
         policy: Path | None = None,
         patience: float = PATIENCE,
+        quick: int = MAX_QUICK_PROCESSES,
     ) -> None:
         self._secret = secret
         self._artifacts = artifacts
@@ -133,6 +144,7 @@ class WorkerExecutor:
         self._unchanging = (*self._own, *map(OwnFile, [policy] if policy else []))
         self._patience = patience
         self._threads = FairThreads(4, "paths")
+        self._quick = asyncio.Semaphore(quick)
 
     async def run(
         self, tool: Tool, invocation: ToolInvocation, heartbeat: Heartbeat, admit: Admission
@@ -144,7 +156,9 @@ class WorkerExecutor:
             )
         await self._deny_outside_workspace(tool, invocation)
         kept = partial(self._artifacts.read, invocation)
-        return await execute(tool, invocation, self._secret, heartbeat, admit, kept)
+        limited = tool.contract.local and not tool.is_async
+        async with self._quick if limited else nullcontext():
+            return await execute(tool, invocation, self._secret, heartbeat, admit, kept)
 
     async def _deny_outside_workspace(self, tool: Tool, invocation: ToolInvocation) -> None:
         """Raise ToolDenied where a path leads out of the workspace, or nobody can say where."""

@@ -20,8 +20,18 @@ from temporalio.worker import (
     WorkerTuner,
 )
 
+from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
+
 MAX_TASKS = 100
-"""Workflow tasks at once, as the SDK has it; and so many activities, and local ones."""
+"""Workflow tasks at once, as the SDK has it; and so many activities."""
+
+MAX_LOCAL = MAX_TASKS * MAX_CALLS_PER_REPLY
+"""
+Local activities at once: all that so many workflow tasks may have under way.
+
+A model may ask for two hundred quick reads in one reply. Were there as few places for these as
+for workflow tasks, they would keep all other runs from being decided about while they last.
+"""
 
 MAX_OF_A_KIND = 80
 """Of these for runs that the worker has in memory, or for others: neither takes all of them."""
@@ -151,11 +161,11 @@ class _Counted(ActivityInboundInterceptor):
 
 
 def build_tuner(slots: WorkflowSlots) -> WorkerTuner:
-    """Build what gives a worker its places: those for activities are as many as the SDK has."""
+    """Build what gives a worker its places, which are as many as the SDK has, but local ones."""
     others = FixedSizeSlotSupplier(MAX_TASKS)
     return WorkerTuner.create_composite(
         workflow_supplier=slots,
         activity_supplier=others,
-        local_activity_supplier=others,
+        local_activity_supplier=FixedSizeSlotSupplier(MAX_LOCAL),
         nexus_supplier=others,
     )

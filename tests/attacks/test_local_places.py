@@ -1,4 +1,4 @@
-"""Who has guardrails look at many long texts keeps no place where others are decided about."""
+"""Nobody keeps the places where others are decided about: by long texts, or many quick reads."""
 
 import asyncio
 import dataclasses
@@ -6,8 +6,10 @@ import dataclasses
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from holdfast import Risk, tool
 from holdfast.activities.callers import NOT_HERE
 from holdfast.activities.guardrails import MAX_LONG_LOOKS
+from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
 from holdfast.contracts.guardrails import GuardrailVerdicts
 from holdfast.guardrails import (
     GuardrailContext,
@@ -16,11 +18,13 @@ from holdfast.guardrails import (
     guardrail,
     passed,
 )
-from holdfast.testing import say
+from holdfast.serving.slots import MAX_TASKS
+from holdfast.testing import Reply, ScriptTurn, call, calls, say
 from tests.activities.looking import activities, asking, goal
 from tests.asking import in_run
 from tests.control.guarded import guarded
 from tests.running import Runs
+from tests.sample import add, scripted
 
 LONG = "word " * 2_000
 
@@ -100,3 +104,36 @@ async def test_beyond_its_share_a_tenants_long_texts_are_left_for_later(
 
     assert [one.type for one in ends if isinstance(one, ApplicationError)] == refused
     assert looked.count("acme") == MAX_LONG_LOOKS + 2 - len(refused)
+
+
+async def test_many_quick_reads_of_a_reply_take_no_place_where_others_are_decided(
+    runs: Runs,
+) -> None:
+    """Its run has a place for each: another tenant's is decided about while all of them hang."""
+    # BY-64
+    looking, go = 0, asyncio.Event()
+
+    @tool(risk=Risk.READ_ONLY, local=True, timeout=10, max_result_chars=1_000)
+    async def gaze(place: int) -> str:
+        """Gaze at a place until there is something."""
+        nonlocal looking
+        looking += 1
+        await go.wait()
+        return f"nothing at {place}"
+
+    def script(turn: ScriptTurn) -> Reply:
+        if turn.number == 1 and turn.goal == "many":
+            return calls(*(call("gaze", place=place) for place in range(MAX_CALLS_PER_REPLY)))
+        return call("add", a=1, b=1) if turn.number == 1 else say("done")
+
+    async with runs.working(scripted(script, tools=[gaze, add])):
+        many = await runs.start("it", "many", tenant="acme")
+        while looking < MAX_TASKS:
+            await many.pause()
+        other = await runs.start("it", "one", tenant="globex")
+        ended, _ = await asyncio.wait({asyncio.create_task(other.result())}, timeout=8)
+        go.set()
+        ends = {(await one.result()).answer for one in (many, other)}
+
+    assert ended
+    assert ends == {"done"}

@@ -50,6 +50,12 @@ def chatter(lines: int, width: int) -> str:
     return "said"
 
 
+@tool(risk=Risk.READ_ONLY, timeout=5, local=True)
+def glance(word: str) -> str:
+    """Glance at a word, and say it again."""
+    return word
+
+
 @tool(risk=Risk.COMPUTE_ONLY, timeout=5)
 async def order(
     lines: list[Line],

@@ -8,7 +8,7 @@ import select
 import signal
 import threading
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,8 @@ from structlog.typing import EventDict
 
 from holdfast.contracts.base import JsonObject
 from holdfast.contracts.errors import NotNow, ToolCrashed, ToolDenied, ToolError, ToolTimeout
-from holdfast.tools.execution import execute
+from holdfast.tools.artifacts import FileArtifacts
+from holdfast.tools.execution import WorkerExecutor, execute
 from holdfast.tools.sharing.room import MAX_HELD_BYTES, RESULT_ROOM
 from holdfast.tools.tool import Tool
 from tests.builders import FIRST, admitted, an_invocation
@@ -86,6 +87,30 @@ async def test_a_call_begins_and_ends_whoever_keeps_the_threads_of_the_loop() ->
     await asyncio.wait({calling, *others})
 
     assert ended
+
+
+async def test_of_quick_tools_no_more_processes_are_there_than_may_be(tmp_path: Path) -> None:
+    """A model may ask for two hundred in a reply: the rest begin as others end."""
+    place = WorkerExecutor(sample_tools.secret_of, FileArtifacts(tmp_path), quick=1)
+    under_way, most, both = 0, 0, asyncio.Event()
+
+    async def run(word: str) -> None:
+        async def admit() -> None:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            if most > 1:
+                both.set()
+            with suppress(TimeoutError):  # so long the other may take to begin
+                await asyncio.wait_for(both.wait(), 2)
+
+        nonlocal under_way
+        await place.run(sample_tools.glance, an_invocation(arguments={"word": word}), print, admit)
+        under_way -= 1
+
+    await asyncio.gather(run("one"), run("other"))
+
+    assert most == 1
 
 
 async def test_a_result_comes_from_another_process() -> None:
