@@ -49,6 +49,8 @@ _LITERAL = Pattern(
     r"|'(?:[^'\\]|\\.)*'"
 )
 """A text that is written out, or a comment."""
+_ENVIRONMENT = Pattern(r"(?:^|[^\w.\s)\]])\s*\.?\s*environment\b")
+"""The variable, and no field of that name."""
 _LOOP = Pattern(r"\b(?:all|exists|exists_one|map|filter)\s*\(")
 _REPETITION = Pattern(r"\{(\d+)(?:,(\d*))?\}")
 _MATCHES = Pattern(r"\bmatches\s*\(")
@@ -113,6 +115,11 @@ class Condition(NamedTuple):
         code = _strip_literals(text)
         loops = sum(1 for _ in _LOOP.matches(code))
         return cls(text, expression, code.count(","), loops, len(text) * _count_repetitions(text))
+
+    @property
+    def asks_for_environment(self) -> bool:
+        """Whether it looks at the environment of the worker."""
+        return _ENVIRONMENT.found_in(_strip_literals(self.text))
 
     def evaluate(self, variables: Variables | Undetermined) -> bool | Undetermined:
         """Say whether the condition is true, or why nobody can say."""

@@ -87,6 +87,13 @@ class PolicyRule(NamedTuple):
         """What a sandboxed call may do that the rule lets run."""
         return Grant(commands=self.match.commands, hosts=self.match.hosts)
 
+    @property
+    def asks_for_environment(self) -> bool:
+        """Whether the rule is about the environment that a worker is in."""
+        condition = self.condition
+        asks = condition is not None and condition.asks_for_environment
+        return asks or bool(self.match.environments)
+
     def refuses_draft(self, draft: str | None) -> bool:
         """Whether the rule denies what is drafted by this tool, by the name of that tool."""
         return self.effect in DENYING_EFFECTS and draft is not None and draft in self.match.tools
@@ -155,12 +162,12 @@ class Policy:
         return any(rule.effect == "sandbox" for rule in self.rules)
 
     def require_environment(self, environment: str) -> None:
-        """Raise AppError where rules name environments and a worker is in none: none would fit."""
-        named = sorted({name for rule in self.rules for name in rule.match.environments})
-        if named and not environment:
+        """Raise AppError where a rule is about environments and a worker is in none."""
+        about = next((rule.id for rule in self.rules if rule.asks_for_environment), None)
+        if about is not None and not environment:
             raise AppError(
-                f"rules of the policy are about {', '.join(named)}, and nobody says which "
-                "environment this worker is in: set HOLDFAST_ENVIRONMENT"
+                f"rule {about!r} of the policy is about environments, and nobody says in which "
+                "one this worker is: set HOLDFAST_ENVIRONMENT"
             )
 
     @cached_property

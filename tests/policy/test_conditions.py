@@ -230,3 +230,23 @@ def refused(expression: str) -> tuple[ConditionError, ...]:
     found = compile_condition(expression)
     assert not isinstance(found, Condition)
     return found
+
+
+@pytest.mark.parametrize(
+    ("expression", "asks"),
+    [
+        ("environment == 'production'", True),
+        ("tool == 'pay' && !(  environment in ['', 'dev'])", True),
+        ("'production'==.environment", True),
+        ("args.environment == 'production'", False),
+        ("args . environment == metadata.environment", False),
+        ("args['a'].environment == 'environment'", False),
+        ("args.my_environment == 1 // whatever the environment is", False),
+    ],
+)
+def test_who_asks_for_the_environment_of_a_worker(expression: str, asks: bool) -> None:
+    """An argument may have the same name."""
+    condition = compile_condition(expression)
+
+    assert isinstance(condition, Condition)
+    assert condition.asks_for_environment is asks

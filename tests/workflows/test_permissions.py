@@ -364,15 +364,25 @@ async def test_a_cancelled_run_waits_for_nobody(runs: Runs) -> None:
     assert status.waits_for == ()
 
 
-@pytest.mark.parametrize("effect", ["forbid", "approve"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "effect: forbid, match: {environments: [production]}",
+        "effect: approve, match: {environments: [production]}",
+        "effect: forbid, when: environment == 'production'",
+        "effect: forbid, when: \"'production' == environment\"",
+    ],
+)
 async def test_no_worker_decides_by_environments_that_is_in_none(
-    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effect: str
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
     """A variable that was forgotten opens nothing: what is about production would fit nowhere."""
-    live = policy(tmp_path, f"{{id: r, effect: {effect}, match: {{environments: [production]}}}}")
+    live = policy(tmp_path, f"{{id: r, {rule}}}")
     app = scripted([call("look", place="attic"), told], policy=live)
     monkeypatch.delenv("HOLDFAST_ENVIRONMENT", raising=False)
-    with pytest.raises(AppError, match=r"are about production, .* set HOLDFAST_ENVIRONMENT"):
+    with pytest.raises(
+        AppError, match=r"rule 'r' .* about environments.* set HOLDFAST_ENVIRONMENT"
+    ):
         async with runs.working(app):
             pass
 
