@@ -163,10 +163,18 @@ def test_what_lists_no_host_is_refused(entry: str) -> None:
     assert not is_host_entry(entry)
 
 
-@pytest.mark.parametrize("entry", ["", " ", "git *", "* git", "* *"])
+@pytest.mark.parametrize(
+    "entry", ["", " ", "git *", "* git", "* *", "/usr/bin/*", "./*", "curl*", "/usr/bin/", "/"]
+)
 def test_what_lists_no_command_is_refused(entry: str) -> None:
-    """A star stands alone, and an entry has words."""
+    """A star stands alone, and an entry has words, of which the first names a program."""
     assert not is_command_entry(entry)
+
+
+@pytest.mark.parametrize("entry", ["*", "/usr/bin/git", "ls /", "find . -name *.py"])
+def test_what_lists_a_command(entry: str) -> None:
+    """Behind the program a word may be anything but a star alone."""
+    assert is_command_entry(entry)
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,14 @@ def parse_origin(address: str) -> Origin | None:
 
 
 def is_command_entry(entry: str) -> bool:
-    """Whether an entry can list a command: words, or a star alone."""
-    return bool(entry.split()) and (entry == ANY or ANY not in entry.split())
+    """
+    Whether an entry can list a command: words that begin with a program, or a star alone.
+
+    No program has a star in its name, nor a slash behind it: neither stands for all in a folder.
+    """
+    program, *words = entry.split() or ("",)
+    is_program = bool(program) and ANY not in program and not program.endswith("/")
+    return entry == ANY or (is_program and ANY not in words)
 
 
 def is_host_entry(entry: str) -> bool:
