@@ -43,11 +43,12 @@ for folder, _, files in os.walk(FOLDER):
 async def test_no_home_among_the_folders_of_python_is_seen(
     tmp_path: Path, copies: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Results of all tenants lie there, by whatever name, and those who are trusted."""
+    """Results of all tenants lie there, by whatever name, and those who are trusted, in it."""
     packages = tmp_path / "site-packages"
     home = packages / "kept"
     (home / "artifacts" / "run").mkdir(parents=True)
     (home / "artifacts" / "run" / "call.json").write_text("what another tenant was told")
+    (home / "approvers.json").write_text("who is trusted")
     (home / "sandbox").symlink_to(copies)
     (packages / "beside.txt").write_text("a library's own")
     again = tmp_path / "again" / "site-packages"
@@ -60,7 +61,8 @@ async def test_no_home_among_the_folders_of_python_is_seen(
     for place, seen in ((home, home), (tmp_path / "to-home", home), (home, again / "kept")):
         code = LOOKED.replace("HOME", repr(str(seen)))
         asked = an_invocation(arguments={"code": code})
-        said = await Sandbox(place).run(hostile.run, asked, lambda _: None, nobody, admitted)
+        sandbox = Sandbox(place, hidden=(home / "approvers.json", home / "artifacts"))
+        said = await sandbox.run(hostile.run, asked, lambda _: None, nobody, admitted)
         assert said == b"[]"
 
     beside = f"result = open({str(packages / 'beside.txt')!r}).read()"

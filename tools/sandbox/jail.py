@@ -117,7 +117,9 @@ def libraries_of_python() -> list[str]:
 
 def _find_hidden(hidden: Iterable[Path], folders: Iterable[Path]) -> Iterator[Path]:
     """Yield where what is hidden would be seen: a folder may be there by several names."""
-    for folder, known in product(hidden, folders):
+    every = dict.fromkeys(hidden)
+    outermost = (one for one in every if every.keys().isdisjoint(one.parents))
+    for folder, known in product(outermost, folders):
         if folder.is_relative_to(whole := known.resolve()) and folder.exists():
             yield known / folder.relative_to(whole)
 
