@@ -348,6 +348,8 @@ class _Importing:
             reason = f"{error.title}: {objections(error)}"
         elif isinstance(error, AppError):
             raise AppError(f"app {self._name!r}: {error}{_find_place(error)}") from error
+        elif isinstance(error, SystemExit):  # a worker or a test that never began isn't done
+            reason = f"it ends the program ({error}): guard that by if __name__ == '__main__'"
         elif kind is not None and isinstance(error, Exception):
             reason = one_line(f"{kind.__name__}: {error}")
         else:
@@ -357,7 +359,7 @@ class _Importing:
         ) from error
 
 
-def _find_place(error: Exception) -> str:
+def _find_place(error: BaseException) -> str:
     """Name the line of somebody else's code that an error came from, if it has one."""
     ours = tuple(str(Path(code).parent) for code in (__file__, importlib.__file__))
     frames = (

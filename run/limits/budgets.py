@@ -92,7 +92,8 @@ def too_many_calls(budget: Limits, ledger: Ledger, count: int, drafts: int = 0) 
         StopReason.LIMIT_AHEAD,
         table.CALLS,
         budget.max_tool_calls,
-        f"{pluralize(ledger.all_calls, table.CALLS.unit)}, and the model asked for {count} more",
+        f"{pluralize(ledger.all_calls, table.CALLS.unit)}, and the model asked for {count} more"
+        + (f", for which up to {drafts} may be drafted first" if drafts else ""),
     )
 
 

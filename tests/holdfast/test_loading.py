@@ -76,6 +76,11 @@ def test_a_name_that_is_none_is_explained(name: str) -> None:
             "app 'shop:app' can't be imported: ValueError: a b",
             id="error of two lines",
         ),
+        pytest.param(
+            "import sys; sys.exit(0)",
+            "app 'shop:app' can't be imported: it ends the program (0): guard that by if __name__",
+            id="it leaves",
+        ),
         pytest.param("app = (", "app 'shop:app' can't be imported: SyntaxError", id="no Python"),
         pytest.param(
             "from holdfast import App\napp = App(agents=[], policy='p.yaml')",

@@ -330,6 +330,8 @@ def test_drafts_that_calls_will_need_count_with_them(drafts: int, *, stops: bool
     stop = too_many_calls(Budget(max_tool_calls=5), Ledger(tool_calls=2), 2, drafts)
 
     assert (stop is not None) is stops
+    if stop is not None:
+        assert stop.detail.endswith("asked for 2 more, for which up to 2 may be drafted first")
 
 
 def test_what_nobody_counts_leaves_no_tokens() -> None:
