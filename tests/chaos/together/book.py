@@ -3,12 +3,28 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
+from typing import Annotated
 
-from holdfast import Reconciled, ResourceScope, Risk, Tool, ToolContext, ToolError, tool
+from pydantic import Field
+
+from holdfast import (
+    HandoffData,
+    Reconciled,
+    ResourceScope,
+    Risk,
+    Tool,
+    ToolContext,
+    ToolError,
+    tool,
+)
 from holdfast.tools import ask_user, submit_plan
 
 STAYS = "yy"
 """What begins so can't be taken away again."""
+
+LOST = "?"
+"""What ends so is taken away without a word."""
 
 THING = ResourceScope(kind="workspace", argument="thing")
 
@@ -122,15 +138,18 @@ async def write(thing: str, ctx: ToolContext) -> str:
 
 
 @tool(risk=Risk.WRITE_LOCAL, scope=THING, timeout=5)
-async def carve(thing: str, ctx: ToolContext) -> str:
-    """Write something for good."""
+async def carve(
+    thing: str, number: Annotated[int, Field(default_factory=count().__next__)], ctx: ToolContext
+) -> str:
+    """Write something for good, under a number that is another one whenever it is left out."""
     return await work("carve", thing, ctx)
 
 
-@tool(risk=Risk.WRITE_INTERNAL, timeout=5)
+@tool(risk=Risk.WRITE_INTERNAL, timeout=0.5)
 async def unfile(thing: str, ctx: ToolContext) -> str:
-    """Take a record away again."""
-    return await work("unfile", thing, ctx)
+    """Take a record away again; of some the answer is lost."""
+    took = lose if thing.endswith(LOST) else work
+    return await took("unfile", thing, ctx)
 
 
 @tool(risk=Risk.WRITE_INTERNAL, timeout=5, undo="unfile", rollback="unfile it")
@@ -188,6 +207,12 @@ async def pay(thing: str, ctx: ToolContext) -> str:
     return await lose("pay", thing, ctx)
 
 
+@tool(risk=Risk.READ_ONLY, timeout=5)
+async def load(goal: str, ctx: ToolContext) -> HandoffData:
+    """Load what somebody needs who goes on."""
+    return HandoffData(architecture=await work("load", goal, ctx))
+
+
 @tool(risk=Risk.WRITE_LOCAL, scope=THING, timeout=5)
 async def forbidden(thing: str, ctx: ToolContext) -> str:
     """Do what the policy forbids."""
@@ -217,6 +242,7 @@ UNDO = ("unwrite", "unfile", "undraft")
 TOOLS: tuple[Tool, ...] = (
     *(look_up, miss, hang, write, carve, file, spread, draft, send),
     *(lose_file, lose_write, pay, forbidden, refund, ask_user, submit_plan),
+    *(unwrite, unfile, undraft),
 )
 
 POLICY = """\

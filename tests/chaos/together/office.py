@@ -33,7 +33,7 @@ from holdfast.guardrails import (
     tripped,
 )
 from holdfast.testing import Reply, ScriptTurn
-from tests.chaos.together.book import TOOLS
+from tests.chaos.together.book import TOOLS, load
 from tests.chaos.together.scripts import AGENTS, Drama, Traits
 
 SECRET = "SECRET"
@@ -152,7 +152,7 @@ def _list_handoffs(name: str) -> list[Handoff]:
     match name:
         case "desk":
             answerer = Handoff("answerer", when="ever", return_expected=True, timeout_seconds=90)
-            return [Handoff("taker", when="ever"), answerer]
+            return [Handoff("taker", when="ever", prepare=load), answerer]
         case "taker":
             return [Handoff("closer", when="ever")]
         case _:

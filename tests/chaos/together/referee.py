@@ -8,10 +8,16 @@ from typing import TypeAlias
 from holdfast.contracts.approvals import ApprovalRequest
 from holdfast.contracts.effects import Effect
 from holdfast.contracts.run import RunResult
-from tests.chaos.together.book import ASKING, FREE, UNDO, UNDONE_BY, Entry, is_paid
+from tests.chaos.together.book import ASKING, FREE, UNDO, Entry, is_paid
 from tests.chaos.together.office import CALL_COST, COSTLY, MODEL_COST, SECRET
 from tests.chaos.together.scene import SECRETS, Over, Seen
 from tests.chaos.together.scripts import Drama
+from tests.chaos.together.undos import (
+    nothing_is_taken_back_twice,
+    take_back,
+    undoes,
+    was_refused,
+)
 
 Complaints: TypeAlias = Generator[str]
 
@@ -220,13 +226,12 @@ def _sort(own: list[Entry]) -> tuple[Counter[str], Counter[str]]:
     done, unknown = Counter[str](), Counter[str]()
     for one in own:
         name = f"{one.tool}({one.thing})"
-        if one.tool in UNDO:
-            for what, undo in UNDONE_BY.items():
-                for known in (done, unknown):
-                    key = f"{what}({one.thing})"
-                    if undo == one.tool and known[key] and one.ended is not None:
-                        known[key] -= 1
-                        break
+        if was_refused(one):
+            continue
+        if one.tool in UNDO and undoes(own, one):
+            take_back(one, done, unknown)
+        elif one.tool == "undraft":
+            continue  # nothing undoes it, and nobody could use what it changes
         elif one.tool == "pay":
             done[name] += is_paid(one.thing)
         elif one.tool == "send":
@@ -250,14 +255,15 @@ def _compare(what: str, told: Counter[str], saw: Counter[str]) -> Complaints:
 def what_others_did_is_not_done_again(seen: Seen) -> Complaints:
     """What a part did, or the run before, is done once, and so is what may have happened."""
     began = {(one.run_id, one.number): one.place for one in seen.spoken}
-    known = [one for one in seen.book.entries if one.tool in (*FREE, *ASKING)]
-    undone = [one for one in seen.book.entries if one.tool in UNDO]
+    known = [one for one in seen.book.entries if one.tool in (*FREE, *ASKING, "unfile")]
+    undone = [one for one in seen.book.entries if one.tool in (*UNDO, "file")]
     for place, later in enumerate(known):
         for before in known[:place]:
             if (before.tool, before.thing) != (later.tool, later.thing):
                 continue
             taken_back = any(
                 one.thing == before.thing
+                and (one.tool == "file") is (before.tool == "unfile")
                 and one.ended is not None
                 and before.place < one.place < later.place
                 for one in undone
@@ -374,6 +380,7 @@ def _judge_end(over: Over, _: Drama) -> Complaints:
 RULES: tuple[Callable[[Seen], Complaints], ...] = (
     flaws_seen,
     nothing_is_done_twice,
+    nothing_is_taken_back_twice,
     nothing_runs_unapproved,
     nothing_withheld_is_told,
     limits_of_runs_hold,

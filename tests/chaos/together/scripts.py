@@ -6,7 +6,7 @@ from random import Random
 from typing import Literal, TypeAlias
 
 from holdfast.contracts.base import JsonObject
-from tests.chaos.together.book import ASKING, FREE, NEVER, READS
+from tests.chaos.together.book import ASKING, FREE, NEVER, READS, UNDO
 
 Says: TypeAlias = Literal["good", "secret", "wrong", "nothing"]
 """What an answer is: one that passes, or that an output guardrail or a check keeps back."""
@@ -140,6 +140,7 @@ CALLS = (
     *ASKING,
     *(UNDOABLE * 4),
     "draft",
+    *UNDO,
     *NEVER,
     "ask_user",
     "submit_plan",
@@ -152,7 +153,7 @@ MEANWHILE = ("kill", "steer", "steer_now", "suspend", "off", "on", "stop")
 
 def draw_turn(chance: Random, agent: str) -> Turn:
     """Draw a reply of an agent."""
-    count = chance.choice((0, 1, 1, 2, 3))
+    count = chance.choice((0, 0, 1, 1, 1, 2, 2, 3, 3, 12))
     return Turn(
         calls=tuple(draw_call(chance, agent) for _ in range(count)),
         says=chance.choice(WORDS),
