@@ -20,6 +20,9 @@ from holdfast.run.texts.figures import pluralize
 LimitsT = TypeVar("LimitsT", bound=Limits)
 LimitT = TypeVar("LimitT", float, Decimal)
 
+_LEAST_DOLLARS = Decimal("1e-9")
+"""No limit on money is lower, and none can be written that is."""
+
 
 def check_limits(budget: Limits, ledger: Ledger, elapsed: float) -> Stop | None:
     """
@@ -197,7 +200,7 @@ def remaining(budget: Limits, ledger: Ledger, elapsed: float) -> Budget | Stop:
 
 def take_share(limits: Limits, share: float) -> Budget:
     """
-    Return this share of limits, for a run that may use no more of them; one of each at least.
+    Return this share of limits, for a run that may use no more; the least of each at least.
 
     Wall time isn't shared: it passes for all of them together.
     """
@@ -205,7 +208,7 @@ def take_share(limits: Limits, share: float) -> Budget:
     for row in LIMITS:
         if row.share == "rest" and (limit := _read_limit(limits, row)) is not None:
             part = Fraction(limit) * Fraction(str(share))
-            least = 1 if isinstance(limit, int) and limit else 0
+            least = min(limit, 1) if isinstance(limit, int) else _LEAST_DOLLARS
             shares[row.name] = max(_split_rest(limit, Fraction(limit) - part), least)
     return Budget.model_validate(shares)
 

@@ -191,6 +191,20 @@ def test_a_share_is_of_all_that_is_shared() -> None:
     assert share.max_wall_time is None
 
 
+async def test_of_the_least_budget_there_is_a_share(memory_runs: MemoryRuns) -> None:
+    """Who starts a run with a billionth of a dollar may give a task; with less nobody begins."""
+    # BY-20
+    app = desk([ask("tides"), say("It is so.")])
+    async with memory_runs.working(app):
+        run = await memory_runs.start("desk", budget={"max_cost": 1e-9})
+        result = await run.result()
+        success = await run.success()
+        await run.story()
+
+    assert (result.status, result.answer) == ("completed", "It is so.")
+    assert success.data == {"facts": ["it is so"]}
+
+
 async def test_what_a_task_did_belongs_to_the_run_and_is_not_done_again(
     memory_runs: MemoryRuns, tmp_path: Path
 ) -> None:
