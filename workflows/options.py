@@ -107,12 +107,13 @@ def record(summary: str) -> LocalActivityConfig:
     """
     Options of what is put on record: an agent as its run begins with it, a line for the audit.
 
-    It is tried until it succeeds. Its pauses are timers, which keep no workflow task open: there
-    are a hundred, and as many may wait for an archive that is away.
+    It is tried until it succeeds, ever more seldom: each attempt stands in history. Its pauses are
+    timers, which keep no workflow task open: there are a hundred, and as many may wait for an
+    archive that is away.
     """
     return LocalActivityConfig(
         start_to_close_timeout=timedelta(seconds=10),
-        retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
+        retry_policy=RetryPolicy(maximum_interval=MAX_DECISION_DELAY),
         local_retry_threshold=YIELD_DELAY,
         summary=summary,
     )

@@ -110,7 +110,6 @@ async def test_many_quick_reads_of_a_reply_take_no_place_where_others_are_decide
     runs: Runs,
 ) -> None:
     """Its run has a place for each: another tenant's is decided about while all of them hang."""
-    # BY-64
     looking, go = 0, asyncio.Event()
 
     @tool(risk=Risk.READ_ONLY, local=True, timeout=10, max_result_chars=1_000)

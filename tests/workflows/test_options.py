@@ -6,7 +6,12 @@ import pytest
 
 from holdfast.contracts.guardrails import GuardrailSpec
 from holdfast.contracts.tools import RetryRule
-from holdfast.workflows.options import compute_max_events, local_guardrail, local_tool_call
+from holdfast.workflows.options import (
+    compute_max_events,
+    local_guardrail,
+    local_tool_call,
+    record,
+)
 from tests.builders import a_contract
 
 
@@ -33,3 +38,15 @@ def test_a_run_is_deaf_for_half_a_minute_at_most() -> None:
     both = (local_tool_call("look", eager), local_guardrail("guardrail:quick", quick))
 
     assert [one.get("schedule_to_close_timeout") for one in both] == [timedelta(seconds=30)] * 2
+
+
+def test_what_cant_be_put_on_record_for_weeks_fills_no_history() -> None:
+    """A full log, or an archive that is away: a server ends a history that has 51,200 events."""
+    # T-33
+    policy, events_each = record("line").get("retry_policy"), 6
+    assert policy is not None
+    assert policy.maximum_interval is not None
+
+    attempts = timedelta(days=14) / policy.maximum_interval
+
+    assert attempts * events_each < 51_200
