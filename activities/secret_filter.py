@@ -15,7 +15,6 @@ from holdfast.activities.callers import NOT_AS_DECIDED, NOT_HERE
 from holdfast.activities.redaction import MAX_INLINE_WORDS, is_cancellation
 from holdfast.contracts.base import repair_surrogates
 from holdfast.contracts.bounds import (
-    CLEARING_TIMEOUT,
     MAX_FAILURE_BYTES,
     MAX_NEXT_ACTIONS,
     MAX_TOOL_REASON_CHARS,
@@ -24,6 +23,7 @@ from holdfast.contracts.calls import MAX_SPAN_NAME_CHARS, CustomSpan, ToolSucces
 from holdfast.contracts.errors import ToolCrashed, ToolError, ToolTimeout, safe_str
 from holdfast.contracts.texts import clip_chars
 from holdfast.tools.context import as_report
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import READERS, is_readable_json, look_through
 from holdfast.tools.redaction import WITHHELD, Redactor, withhold_values
 from holdfast.tools.views import TooManyPieces
@@ -33,6 +33,12 @@ MAX_DETAILS = 10
 
 _ACTION_CHARS = MAX_FAILURE_BYTES // MAX_NEXT_ACTIONS
 """Of a refusal no more is told."""
+
+_SPANS_TIMEOUT_SECONDS = 2.0
+"""Less than the time-out of heartbeats: a guardrail that has looked sends none any more."""
+
+# Its own, for words that are few: no large result of others has a guardrail look once more.
+_SPAN_CLEARER = FairThreads(1, "clear-spans")
 
 _WITHHELD_SUMMARY = "done; texts and numbers of the result are withheld, the tool delivers them"
 
@@ -162,8 +168,8 @@ async def clear_spans(
     if sum(len(one.model_dump_json()) for one in spans) <= MAX_INLINE_WORDS:
         return clear()
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(CLEARING_TIMEOUT.total_seconds()):
-            return await READERS.run(run_id, clear)
+        async with asyncio.timeout(_SPANS_TIMEOUT_SECONDS):
+            return await _SPAN_CLEARER.run(run_id, clear)
     return ()
 
 

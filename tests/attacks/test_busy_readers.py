@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,13 +19,16 @@ from holdfast.activities import redaction, tools
 from holdfast.activities.heartbeats import Heartbeater
 from holdfast.activities.redaction import MAX_INLINE_WORDS
 from holdfast.activities.secret_filter import SecretFilter
-from holdfast.contracts.calls import ToolSuccess
+from holdfast.contracts.calls import MAX_CUSTOM_SPANS, ToolSuccess
 from holdfast.contracts.errors import ToolError
 from holdfast.contracts.usage import MAX_LOST_ATTEMPTS
+from holdfast.guardrails import GuardrailContext, GuardrailResult, Subject, guardrail, passed
 from holdfast.testing import call, say
 from holdfast.tools import views
+from holdfast.tools.fair_threads import FairThreads
 from holdfast.tools.large_json import MAX_INLINE_BYTES, READERS, look_through
 from holdfast.tools.redaction import Redactor
+from tests.holdfast.test_custom_spans import an_app, custom, open_books, tree_of
 from tests.leaving import leaving
 from tests.running import Runs
 from tests.sample import scripted
@@ -54,19 +58,25 @@ async def written(runs: Runs, log: Path, unit: str, times: int = 1) -> ToolSucce
     return result
 
 
+@asynccontextmanager
+async def kept_busy(*pools: FairThreads) -> AsyncGenerator[None]:
+    """Keep two threads of each of these, as long as the block lasts."""
+    free = Event()
+    both = [threads for threads in pools for _ in range(2)]
+    held = [asyncio.create_task(threads.run("another", free.wait)) for threads in both]
+    await asyncio.sleep(0.1)
+    try:
+        yield
+    finally:
+        free.set()
+        await asyncio.gather(*held)
+
+
 @pytest.fixture
 async def busy_readers() -> AsyncGenerator[None]:
     """Keep all threads of those who look through results, until the test is over."""
-    free = Event()
-    held = [
-        asyncio.create_task(threads.run("another", free.wait))
-        for threads in (READERS, redaction.CLEARERS)
-        for _ in range(2)
-    ]
-    await asyncio.sleep(0.1)
-    yield
-    free.set()
-    await asyncio.gather(*held)
+    async with kept_busy(READERS, redaction.CLEARERS):
+        yield
 
 
 async def test_results_wait_for_nobody_who_keeps_the_threads_of_the_loop() -> None:
@@ -105,6 +115,29 @@ async def test_a_write_is_done_though_nobody_has_time_for_its_answer(
 
     assert (result.cut, result.data) == (True, None)
     assert "too busy to clear it" in result.summary
+
+
+@guardrail(layer="input")
+async def frank(_: Subject, ctx: GuardrailContext) -> GuardrailResult:
+    """Look at many things, and tell of each."""
+    for place in range(MAX_CUSTOM_SPANS):
+        with ctx.span(f"look {place}", said="word " * 90):
+            pass
+    return passed()
+
+
+async def test_who_tells_much_of_its_work_waits_for_nobodys_large_result(runs: Runs) -> None:
+    """A guardrail has looked when its spans are cleared: nobody has it look again, nor trip."""
+    script: list[object] = [call("open_books", times=40), say("done")]
+    app = an_app(open_books, script=script, looks=frank)
+    async with runs.working(app), kept_busy(READERS):
+        run = await runs.start("it")
+        result = await run.result()
+        names = [span.name for span in custom(await tree_of(run))]
+
+    assert (result.status, result.answer) == ("completed", "done")
+    assert sum(name.startswith("look ") for name in names) == MAX_CUSTOM_SPANS
+    assert sum(name.startswith("open ") for name in names) == 40
 
 
 async def test_a_write_is_done_whatever_its_answer_escapes(
