@@ -1,8 +1,9 @@
 """The places in which a worker has workflow tasks: runs in its memory find some, and others do."""
 
 import asyncio
-from collections import deque
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 
@@ -71,7 +72,7 @@ class WorkflowSlots(CustomSlotSupplier):
         self._lock = Lock()
         self._taken = {True: 0, False: 0}
         self._waiting = {True: deque[_Waiting](), False: deque[_Waiting]()}
-        self._local = 0
+        self._local = Counter[str]()
 
     async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
         loop = asyncio.get_running_loop()
@@ -102,14 +103,24 @@ class WorkflowSlots(CustomSlotSupplier):
         if isinstance(ctx.permit, _Permit):
             self._give_back(ctx.permit)
 
-    def count_local(self, more: int) -> None:
-        """Say that so many *more* local activities are under way: their runs build nothing."""
+    @contextmanager
+    def while_local(self, execution: str) -> Generator[None]:
+        """Know that an execution waits for a local activity, or many: it builds nothing."""
+        self._count_local(execution, 1)
+        try:
+            yield
+        finally:
+            self._count_local(execution, -1)
+
+    def _count_local(self, execution: str, more: int) -> None:
         with self._lock:
-            self._local += more
+            self._local[execution] += more
+            if not self._local[execution]:
+                del self._local[execution]
             self._serve()
 
     def _is_free(self, *, is_known: bool) -> bool:
-        most = MAX_OF_A_KIND if is_known else min(MAX_OF_A_KIND, MAX_REBUILT + self._local)
+        most = MAX_OF_A_KIND if is_known else min(MAX_OF_A_KIND, MAX_REBUILT + len(self._local))
         return self._taken[is_known] < most and sum(self._taken.values()) < MAX_TASKS
 
     def _take(self, *, is_known: bool) -> _Permit:
@@ -136,7 +147,7 @@ class WorkflowSlots(CustomSlotSupplier):
 
 
 class LocalActivityCounter(Interceptor):
-    """Tells the places of a worker how many local activities are under way."""
+    """Tells the places of a worker which executions wait for local activities."""
 
     def __init__(self, slots: WorkflowSlots) -> None:
         self._slots = slots
@@ -153,11 +164,8 @@ class _Counted(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> object:
         if not activity.info().is_local:
             return await super().execute_activity(input)
-        self._slots.count_local(1)
-        try:
+        with self._slots.while_local(activity.info().workflow_run_id or ""):
             return await super().execute_activity(input)
-        finally:
-            self._slots.count_local(-1)
 
 
 def build_tuner(slots: WorkflowSlots) -> WorkerTuner:

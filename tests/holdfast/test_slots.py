@@ -1,6 +1,7 @@
 """Places for workflow tasks: who finds one, and who waits."""
 
 import asyncio
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +9,7 @@ import pytest
 from temporalio.common import WorkerDeploymentVersion
 from temporalio.worker import SlotPermit, SlotReleaseContext
 
+from holdfast.contracts.bounds import MAX_CALLS_PER_REPLY
 from holdfast.serving.slots import MAX_OF_A_KIND, MAX_REBUILT, MAX_TASKS, WorkflowSlots
 
 
@@ -49,11 +51,24 @@ async def settle() -> None:
 def test_who_is_not_in_memory_has_a_part_of_the_places(local: int, most: int) -> None:
     """As many more as runs wait for local activities; the others are left to runs in memory."""
     slots = WorkflowSlots()
-    slots.count_local(local)
+    with ExitStack() as under_way:
+        for number in range(local):
+            under_way.enter_context(slots.while_local(f"execution {number}"))
 
-    assert len(take_all(slots, UNKNOWN)) == most
-    assert len(take_all(slots, KNOWN)) == MAX_TASKS - most
-    assert slots.try_reserve_slot(KNOWN) is None
+        assert len(take_all(slots, UNKNOWN)) == most
+        assert len(take_all(slots, KNOWN)) == MAX_TASKS - most
+        assert slots.try_reserve_slot(KNOWN) is None
+
+
+def test_a_run_is_counted_once_however_much_it_waits_for() -> None:
+    """A model may ask for two hundred quick reads, beside who asks about runs that are over."""
+    slots = WorkflowSlots()
+    with ExitStack() as under_way:
+        for _ in range(MAX_CALLS_PER_REPLY):
+            under_way.enter_context(slots.while_local("execution"))
+        assert len(take_all(slots, UNKNOWN)) == MAX_REBUILT + 1
+
+    assert slots.try_reserve_slot(UNKNOWN) is None
 
 
 def test_runs_in_memory_leave_some_to_others() -> None:
@@ -92,9 +107,9 @@ async def test_who_waits_has_a_place_once_a_local_activity_begins() -> None:
     await settle()
     assert not new.done()
 
-    slots.count_local(1)
-    await settle()
-    assert new.done()
+    with slots.while_local("execution"):
+        await settle()
+        assert new.done()
 
 
 @pytest.mark.parametrize("given", [False, True])
