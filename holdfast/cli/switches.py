@@ -42,6 +42,7 @@ async def off(
 ) -> None:
     """Deny every call of a tool, an agent or a tenant from now on, in all runs; or every call."""
     signal = _signal(kind, name, reason)
+    _require_possible_name(signal)
     state = await _send(await connect(), "off", signal)
     screen.tell(f"{_describe_target(signal)} is off for all runs, from their next call on")
     _show(state)
@@ -73,6 +74,14 @@ def _signal(kind: SwitchKind, name: str, reason: str) -> SwitchSignal:
         return SwitchSignal(kind=kind, name=name, by=options.login(), reason=reason)
     except ValidationError as error:
         raise HoldfastError(describe_validation_error(error)) from None
+
+
+def _require_possible_name(signal: SwitchSignal) -> None:
+    """Raise HoldfastError for a pattern: it would switch nothing off, and seem to have done it."""
+    if signal.kind in {"tool", "agent"} and EVERYTHING in signal.name:
+        raise HoldfastError(
+            f"no {signal.kind} has a star in its name, and a name is no pattern: switch each off"
+        )
 
 
 async def _send(client: Client, name: str, signal: SwitchSignal) -> SwitchState:

@@ -82,6 +82,7 @@ async def test_the_list_for_people(name: str) -> None:
         pytest.param(("off", "tool", "x"), 2, "--reason", id="no reason"),
         pytest.param(("off", "tool", "--reason", "y"), 1, "everything", id="no name"),
         pytest.param(("off", "tool", "", "--reason", "y"), 1, "name: ", id="empty name"),
+        pytest.param(("off", "tool", "delete_*", "--reason", "y"), 1, "no pattern", id="star"),
         pytest.param(("on", "tool", "x" * 201), 1, "name: ", id="long name"),
         pytest.param(
             ("off", "tool", "x", "--reason", "y" * 2001), 1, "reason: ", id="long reason"
