@@ -70,6 +70,14 @@ def test_secrets_come_from_the_environment(services: dict[str, dict[str, Any]]) 
                 assert value is None or re.fullmatch(r"\$\{\w+:-\w*\}", value)
 
 
+def test_workers_are_in_the_environment_that_is_set(services: dict[str, dict[str, Any]]) -> None:
+    """All of them, else none would start whose policy is about environments, or they disagree."""
+    workers = [one["environment"] for one in services.values() if "build" in one]
+
+    assert len(workers) == 2
+    assert all(one.get("HOLDFAST_ENVIRONMENT", "none") is None for one in workers)
+
+
 def test_build_paths_exist(services: dict[str, dict[str, Any]]) -> None:
     """Everything that the build of the image reads is there."""
     build = services["worker"]["build"]
