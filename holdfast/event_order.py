@@ -133,6 +133,7 @@ class EventOrder:
     events history had when the task began that is heard of; those by which a task was divided, or
     tried again, aren't counted. `now` is the time at which it is heard, in nanoseconds: when the
     task began, or the local activity ended behind which it waited. Local ones are `running`.
+    It `is_divided` where a query came before its end: a replay hears of that a task earlier.
     """
 
     def __init__(self) -> None:
@@ -141,7 +142,7 @@ class EventOrder:
         self._resolved_at = 0
         self._waiting = deque[_Arrivals]()
         self._wrote = self._wrote_before = True
-        self._was_asked = self._told_late = False
+        self._was_asked = self._told_late = self.is_divided = False
         self.local_seconds: float | None = None
         self.length = 0
         self.now = 0
@@ -180,6 +181,7 @@ class EventOrder:
         """Take what a workflow task brings."""
         ended = [job for job in jobs if job.resolve_activity.is_local]
         held = bool(self.running)
+        self.is_divided = bool(ended) and self._was_asked and not replaying
         self._resolved += ended
         self._resolved_at = task.now if ended else self._resolved_at
         self.running -= {job.resolve_activity.seq for job in ended}
@@ -187,7 +189,7 @@ class EventOrder:
             return
         # Of what ended in the task before, and was written there, it is told late where that task
         # was completed for a query. A replay is told of it in that task.
-        late = bool(ended) and self._was_asked and not replaying
+        late = self.is_divided
         kinds = [(job, kind_of(job)) for job in jobs if not job.resolve_activity.is_local]
         messages = [job for job, kind in kinds if kind in MESSAGES]
         others = [job for job, kind in kinds if kind not in AT_ONCE | MESSAGES]

@@ -22,6 +22,7 @@ from temporalio.converter import (
     WorkflowSerializationContext,
 )
 from temporalio.worker import (
+    PatchActivationInput,
     Replayer,
     UnsandboxedWorkflowRunner,
     Worker,
@@ -37,7 +38,7 @@ from holdfast.activations import copy_of, detach, drop_excess, unless_left
 from holdfast.event_log import log
 from holdfast.event_order import AT_ONCE, ENDS, EventOrder, Task, kind_of
 from holdfast.workflows.execution.full_history import MARKS, PASSED_MARKS
-from holdfast.workflows.inbound.inbox import LOCAL_SECONDS, TAKE_TURN
+from holdfast.workflows.inbound.inbox import DISPENSABLE, LOCAL_SECONDS, TAKE_TURN
 from holdfast.workflows.options import HISTORY_LENGTH
 from holdfast.workflows.payloads import data_converter
 
@@ -106,7 +107,10 @@ class _OrderedInstance(WorkflowInstance):
             HISTORY_LENGTH: lambda: self._order.length,
             PASSED_MARKS: lambda: self._passed,
         }
-        self._inner = runner.create_instance(replace(detach(det), extern_functions=functions))
+        given = replace(detach(det), extern_functions=functions)
+        self._inner = runner.create_instance(
+            replace(given, patch_activation_callback=self._can_note)
+        )
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         drop_excess(act)
@@ -127,6 +131,10 @@ class _OrderedInstance(WorkflowInstance):
             self._has_ended = _ends(begun)
             return begun
         return self._activate_in_order(act, jobs)
+
+    def _can_note(self, patch: PatchActivationInput) -> bool:
+        """Whether a run works by a patch from here on, which a replay must know in time, too."""
+        return not (self._order.is_divided and patch.patch_id in DISPENSABLE)
 
     def _activate_in_order(
         self, act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]

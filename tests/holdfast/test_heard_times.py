@@ -19,11 +19,13 @@ from temporalio.bridge.proto.workflow_activation import (
 from temporalio.bridge.proto.workflow_commands import ScheduleLocalActivity
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.worker import (
+    PatchActivationInput,
     Worker,
     WorkflowInstance,
     WorkflowInstanceDetails,
     WorkflowRunner,
 )
+from temporalio.workflow import Info
 
 from holdfast.event_order import ENDED, LocalSecondsInterceptor
 from holdfast.runner import RUNNER, OrderedRunner, build_replayer
@@ -41,12 +43,13 @@ class Noting(WorkflowRunner):
 
     begins: Sequence[int] = ()
     heard: Heard = field(default_factory=list[tuple[str, float]])
+    knows: Callable[[PatchActivationInput], bool] | None = None
 
     def prepare_workflow(self, defn: object) -> None:
         """There is nothing to prepare."""
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        del det
+        self.knows = det.patch_activation_callback
         return cast("WorkflowInstance", self)
 
     def set_worker_level_failure_exception_types(
@@ -121,6 +124,7 @@ class _Details:
     info: _Beside = field(default_factory=_Beside)
     last_completion_result: Payloads = field(default_factory=Payloads)
     last_failure: None = None
+    patch_activation_callback: Callable[[PatchActivationInput], bool] | None = None
 
 
 def ended(name: str, second: float) -> WorkflowActivationJob:
@@ -165,6 +169,29 @@ def test_a_task_that_was_divided_ends_no_sooner_for_a_replay() -> None:
     Played(noting, begins=7).task(7, ended("L3", 6.9), replaying=True)
 
     assert noting.heard == [("L3", 6.9)]
+
+
+@pytest.mark.parametrize(
+    ("asks", "patch", "works"),
+    [
+        (True, "gathered-enough", False),
+        (True, "undone-since", True),
+        (False, "gathered-enough", True),
+    ],
+)
+def test_no_marker_that_can_be_spared_stands_too_late_for_a_replay(
+    asks: bool, patch: str, works: bool
+) -> None:
+    """Behind a local activity in whose task a query came; with the next task it may stand."""
+    noting = Noting([3])
+    played = Played(noting)
+    asked = PatchActivationInput(cast("Info", None), patch)
+    (played.ask(1) if asks else played).task(2, ended("L3", 2))
+
+    assert noting.knows is not None
+    assert noting.knows(asked) is works
+    played.task(3, job("signal 1"))
+    assert noting.knows(asked)
 
 
 def test_a_time_that_history_does_not_tell_is_that_of_the_task() -> None:

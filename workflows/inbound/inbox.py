@@ -47,6 +47,14 @@ HEARD_FIRST = "heard-first"
 GATHERED_ENOUGH = "gathered-enough"
 """The patch by which nothing is gathered where a whole batch waits, nor where a run is over."""
 
+DISPENSABLE = {GATHERED_ENOUGH}
+"""
+Patches without which a run goes on as well, where a replay would be told of them too late.
+
+It is told of a marker with the task in which that stands (SDK 1.35), and of the local activity
+upon which it was set with the one before, where a query divided them.
+"""
+
 CARRIED_UNHEARD = "carried-unheard"
 """The patch by which a run that goes on anew leaves to its next execution what waits."""
 
