@@ -107,10 +107,10 @@ class _OrderedInstance(WorkflowInstance):
             HISTORY_LENGTH: lambda: self._order.length,
             PASSED_MARKS: lambda: self._passed,
         }
-        given = replace(detach(det), extern_functions=functions)
-        self._inner = runner.create_instance(
-            replace(given, patch_activation_callback=self._can_note)
+        given = replace(
+            detach(det), extern_functions=functions, patch_activation_callback=self._can_note
         )
+        self._inner = runner.create_instance(given)
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         drop_excess(act)
