@@ -84,6 +84,17 @@ async def find_standing(run: Run) -> str:
     return " ".join(result.compensation.not_undone)
 
 
+async def play_winds_first(runs: Runs, app: App, folder: Path) -> str:
+    """Have who works at the winds go on when the other one waits, and be over before."""
+    async with runs.working(app):
+        run = await runs.start("desk")
+        await written(folder / "tides")
+        await let_go(folder, "winds")
+        await ended(runs, run, PARTS["winds"])
+        await let_go(folder, "tides")
+        return await find_standing(run)
+
+
 async def test_what_a_part_took_back_of_one_that_ends_later(runs: Runs, tmp_path: Path) -> None:
     """One charges, another pays that back and is over first: nobody pays it back again."""
     # GR-13 BY-11
@@ -93,13 +104,7 @@ async def test_what_a_part_took_back_of_one_that_ends_later(runs: Runs, tmp_path
         tides=[call("charge", log=log, order=2), waiting(tmp_path, "tides"), FOUND],
         winds=[waiting(tmp_path, "winds"), call("pay_back", log=log, order=2), FOUND],
     )
-    async with runs.working(app):
-        run = await runs.start("desk")
-        await written(tmp_path / "tides")
-        await let_go(tmp_path, "winds")
-        await ended(runs, run, PARTS["winds"])
-        await let_go(tmp_path, "tides")
-        told = await find_standing(run)
+    told = await play_winds_first(runs, app, tmp_path)
 
     assert lines(log) == ["charged 2", "paid back 2"]
     assert "the same call was made since, and isn't made again" in told
@@ -114,13 +119,7 @@ async def test_what_was_charged_behind_it_is_paid_back(runs: Runs, tmp_path: Pat
         tides=[call("pay_back", log=log, order=2), waiting(tmp_path, "tides"), FOUND],
         winds=[waiting(tmp_path, "winds"), call("charge", log=log, order=2), FOUND],
     )
-    async with runs.working(app):
-        run = await runs.start("desk")
-        await written(tmp_path / "tides")
-        await let_go(tmp_path, "winds")
-        await ended(runs, run, PARTS["winds"])
-        await let_go(tmp_path, "tides")
-        told = await find_standing(run)
+    told = await play_winds_first(runs, app, tmp_path)
 
     assert lines(log) == ["paid back 2", "charged 2", "paid back 2"]
     assert "charge(" not in told
@@ -166,13 +165,7 @@ async def test_what_was_done_beside_is_taken_back_in_its_order(runs: Runs, tmp_p
         tides=[call("charge", log=log, order=2), waiting(tmp_path, "tides"), FOUND],
         winds=[waiting(tmp_path, "winds"), call("charge", log=log, order=3), FOUND],
     )
-    async with runs.working(app):
-        run = await runs.start("desk")
-        await written(tmp_path / "tides")
-        await let_go(tmp_path, "winds")
-        await ended(runs, run, PARTS["winds"])
-        await let_go(tmp_path, "tides")
-        await find_standing(run)
+    await play_winds_first(runs, app, tmp_path)
 
     assert lines(log) == ["charged 2", "charged 3", "paid back 3", "paid back 2"]
 
